@@ -30,7 +30,7 @@ async def broken(arguments):
 
 
 class RenamedTurns:
-    """Turns that are told of events with the names that the suite uses."""
+    """Passes events to the turns under the names that the suite uses."""
 
     def __init__(self, turns, sessions):
         self._turns = turns
@@ -41,7 +41,7 @@ class RenamedTurns:
 
 
 class ClaudeAgentSdkHarness:
-    """One client for each prompt; sessions are resumed."""
+    """One client for each prompt, which resumes its session."""
 
     card = CARD
 

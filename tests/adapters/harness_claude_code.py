@@ -2,7 +2,7 @@
 
 The command, the hooks, the client and the resident's socket are real. The resident itself runs in this process, so that
 the suite can put its plugins into it and look at them. Sessions and tools have other names in Claude Code than in the
-suite (UUIDs, and a prefix for the tools of a server): they are translated where the resident is told of events.
+suite (UUIDs, and a prefix for the tools of a server): they are translated before the resident handles events.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ class NotAnswered(Exception):
 
 
 class Renamed:
-    """The memory of a resident, told of events with the names that the suite uses."""
+    """The memory of a resident, which receives events under the names that the suite uses."""
 
     def __init__(self, memory, sessions):
         self._memory = memory
@@ -84,7 +84,7 @@ def renamed(event, sessions):
 
 
 class Scripted:
-    """The model: follows the script of whoever asks, and remembers what it was asked."""
+    """The model: follows the script of each caller, and records its requests."""
 
     def __init__(self):
         self.calls = []
@@ -242,7 +242,7 @@ async def first_piece(stream):
 
 
 async def ended(process):
-    """End a process as somebody would who has enough, and wait for it."""
+    """Terminate a process, close its output, and wait for its end."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             process.terminate()

@@ -32,7 +32,7 @@ def broken() -> str:
 
 
 def texts(messages):
-    """Return roles and texts of the messages that are said by somebody."""
+    """Return roles and texts of the messages of the user and the assistant."""
     roles = {HumanMessage: "user", AIMessage: "assistant"}
     said = [(roles[type(each)], str(each.text)) for each in messages if type(each) in roles]
     return [(role, text) for role, text in said if text]
@@ -79,7 +79,7 @@ class ScriptedModel(BaseChatModel):
 
 
 def result(step):
-    """Return what a model answers for a step."""
+    """Return the model's answer for a step."""
     if isinstance(step, CallTool):
         message = AIMessage("", tool_calls=[{"name": step.tool, "args": dict(step.arguments), "id": step.id}])
     else:
@@ -88,7 +88,7 @@ def result(step):
 
 
 class Guardrail(AgentMiddleware):
-    """Puts other words in the place of what it blocks."""
+    """Replaces a blocked answer with a refusal."""
 
     def after_agent(self, state, runtime):
         return {"messages": [AIMessage(REFUSAL)]} if (runtime.context or {}).get("blocked") else None
@@ -113,7 +113,7 @@ class LangchainHarness(HostedHarness):
         )
 
     def arguments(self, ask):
-        """Return what the agent is called with."""
+        """Return the arguments of the agent's call."""
         return {
             "input": {"messages": [("user", ask.prompt)]},
             "config": {"configurable": {"thread_id": ask.session}},
@@ -151,7 +151,7 @@ def said(result):
 
 
 class LangchainInLoopHarness(LangchainHarness):
-    """The same with a `Host` of the agent's own loop."""
+    """The same harness, with a `Host` on the agent's own loop."""
 
     in_loop = True
     card = attrs.evolve(CARD, sync=False, notes={**CARD.notes, "sync": "A `Host` has no way in without its loop."})

@@ -46,7 +46,7 @@ def guardrail(context, agent, output):
 
 
 def texts(items):
-    """Return roles and texts of the items that are said by somebody, one for each text."""
+    """Return role and text of each text of the user and the assistant."""
     said = []
     for each in items:
         if each.get("role") in {"user", "assistant"}:
@@ -57,7 +57,7 @@ def texts(items):
 
 
 class ScriptedModel(Model):
-    """Answers as the harness's script says; every item has an id of its own."""
+    """Answers by the harness's script; every item has its own id."""
 
     def __init__(self, harness):
         self._harness = harness
@@ -142,7 +142,7 @@ class OpenaiAgentsHarness(HostedHarness):
         return self.sessions[name]
 
     def options(self, ask):
-        """Return what the runner is called with."""
+        """Return the arguments of the runner's call."""
         return {
             "session": self.session(ask.session),
             "context": {"user_id": ask.user, "blocked": ask.blocked},
@@ -196,7 +196,7 @@ def in_a_loop_of_its_own(run_sync, agent, prompt, options):
 
 
 class OpenaiAgentsInLoopHarness(OpenaiAgentsHarness):
-    """The same with a `Host` of the agent's own loop."""
+    """The same harness, with a `Host` on the agent's own loop."""
 
     in_loop = True
     card = attrs.evolve(CARD, sync=False, notes={**CARD.notes, "sync": "A `Host` has no way in without its loop."})

@@ -1,4 +1,4 @@
-"""What the documentation says about the last conformance run, to be compared with this one."""
+"""The published conformance run, to be compared with this one."""
 
 import functools
 import json
@@ -17,7 +17,7 @@ def published() -> dict[str, Examined]:
 
 
 def assert_published(card: Card, verdict: Verdict) -> None:
-    """Demand that a case has not failed, and that what is published of this very host says the same."""
+    """Demand that a case has not failed, and that the published verdict of the same host is equal."""
     assert Outcome.FAILED != verdict.outcome, verdict.reason
     known = published().get(card.host)
     if known is not None and known.card == card:

@@ -66,7 +66,7 @@ def memory(host):
 
 
 class Client(ScriptedClient):
-    """Answers with the given texts, calls and errors, one after the other, and remembers what it was sent."""
+    """Answers with the given texts, calls and errors in order, and records its requests."""
 
     def __init__(self, *steps):
         super().__init__(self._take)
@@ -84,7 +84,7 @@ class Client(ScriptedClient):
 
 
 def kinds(messages):
-    """Return the texts of messages, with a word in place of what is recalled."""
+    """Return the texts of messages, with "recalled" in place of each reference."""
     return ["recalled" if RECALLED in text else text for _, text in texts(messages)]
 
 
@@ -104,20 +104,20 @@ async def test_the_line_of_use(host, probe, memory):
 
 
 async def test_not_a_host():
-    """What is no host is refused when the provider is made."""
+    """The provider refuses anything that is not a host when it is made."""
     with pytest.raises(HostMisused, match="takes a Host or a SyncHost"):
         BeaverContextProvider("host")
 
 
 async def test_no_default_session(host):
-    """A default session that could never be used is refused."""
+    """A default session is refused, because the framework creates a new session for every run."""
     with pytest.raises(HostMisused, match="creates a new session for every run"):
         BeaverContextProvider(host, session="mine")
 
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_fail_closed(tmp_path, stream):
-    """The one error of a fail-closed plugin reaches the caller, of a stream too."""
+    """The error of a fail-closed plugin reaches the caller of a run and of a stream."""
     faulty = FaultPlugin(Fault.RAISE, "before_prompt")
     client = Client("Hello.")
     async with Host({"faulty": faulty}, fail_closed=["faulty"], state_folder=tmp_path) as host:
@@ -144,7 +144,7 @@ async def test_system_prompt(host, memory):
 
 
 async def test_no_session(host, probe, memory):
-    """Each run without a session is a session of its own."""
+    """Each run without a session has its own session."""
     agent = Agent(client=Client("One.", "Two."), context_providers=[memory])
 
     await agent.run("First.")
@@ -167,7 +167,7 @@ async def test_user(host, probe):
 
 
 class Stored(HistoryProvider):
-    """A history that is not in the session."""
+    """A history outside the session."""
 
     def __init__(self):
         super().__init__("stored")
@@ -183,7 +183,7 @@ class Stored(HistoryProvider):
 @pytest.mark.parametrize("order", [1, -1], ids=["history first", "memory first"])
 @pytest.mark.parametrize("history", [InMemoryHistoryProvider, Stored])
 async def test_order(probe, memory, caplog, history, order):
-    """References stand before the history in any order; plugins are told it where it is loaded by then."""
+    """References stand before the history in any order, and the turn lacks a history that is loaded after it."""
     client = Client("One.", "Two.", "Three.")
     agent = Agent(client=client, context_providers=[history(), memory][::order])
     session = agent.create_session()
@@ -203,7 +203,7 @@ async def test_order(probe, memory, caplog, history, order):
 
 
 async def test_multimodal_prompt(host, probe, memory):
-    """Of a prompt in several parts the texts are told."""
+    """The turn's prompt is the texts of a prompt in several parts."""
     picture = Content.from_uri("https://example.org/cat.png", media_type="image/png")
     agent = Agent(client=Client("A cat."), context_providers=[memory])
 
@@ -213,7 +213,7 @@ async def test_multimodal_prompt(host, probe, memory):
 
 
 async def test_no_prompt(host, probe, memory):
-    """A run that nobody said anything for is a turn with an empty prompt."""
+    """A run without a prompt is a turn with an empty prompt."""
     await Agent(client=Client("Hello."), context_providers=[memory]).run()
     await host.drain()
 
@@ -229,7 +229,7 @@ async def test_empty_answer(host, probe, memory):
 
 
 async def test_approval(host, probe, memory):
-    """A run that stops for an approval is dropped; the one that resumes it is a turn with the same prompt."""
+    """A run that stops for an approval is dropped, and the resumed run is a new turn with the same prompt."""
 
     @tool(approval_mode="always_require")
     def delete() -> str:
@@ -255,7 +255,7 @@ async def test_approval(host, probe, memory):
 
 
 async def test_nested_agents(host, probe, memory):
-    """An agent that is a tool of another has turns of its own, in the session that it is given."""
+    """An agent that is a tool of another has its own turns, in the session of its caller."""
     inner = Agent(client=Client("Inner answer."), name="inner", context_providers=[memory])
     client = Client(CallTool(tool="ask", arguments={"task": "Inner prompt."}), "Outer answer.")
     asking = inner.as_tool(name="ask", propagate_session=True)
@@ -280,7 +280,7 @@ async def _found(arguments, turn, report):
 
 
 async def test_same_name(host, probe, memory):
-    """A plugin's tool that is called as one of the agent's own gives way to it."""
+    """A plugin's tool gives way to the agent's own tool of the same name."""
     named = Tool(name="look", description="Look.", parameters={"type": "object"}, run=_found)
     await host.register("other", RecordingPlugin(tools=[named]))
     look = tool(lambda: "the agent's", name="look", description="Look.")
@@ -294,7 +294,7 @@ async def test_same_name(host, probe, memory):
 
 
 async def test_tool_of_a_plugin_that_goes(host, probe, memory):
-    """The tool of a plugin that is unregistered during a turn answers that there is no such tool."""
+    """The tool of a plugin unregistered during a turn answers that there is no such tool."""
     named = Tool(name="look", description="Look.", parameters={"type": "object"}, run=_found)
     await host.register("other", RecordingPlugin(tools=[named]))
 
@@ -313,7 +313,7 @@ async def test_tool_of_a_plugin_that_goes(host, probe, memory):
 
 
 async def test_tool_after_the_run(host, memory):
-    """A plugin's tool that is called when its run is over says so."""
+    """A plugin's tool that is called after its run answers that the run is over."""
     client = Client("Hello.")
     await Agent(client=client, context_providers=[memory]).run("Hi.")
 
@@ -324,7 +324,7 @@ async def test_tool_after_the_run(host, memory):
 
 
 async def test_schema_is_unchanged(host, memory):
-    """The model is given a plugin's tool as the plugin describes it."""
+    """The model gets a plugin's tool exactly as the plugin describes it."""
     client = Client("Hello.")
     await Agent(client=client, context_providers=[memory]).run("Hi.")
 
@@ -339,7 +339,7 @@ async def test_schema_is_unchanged(host, memory):
 
 
 async def test_error_of_a_tool(host, probe, memory):
-    """A tool that raises is told of with the kind of its error, and never with its words."""
+    """The result of a tool that raises has the kind of its error, and not its message."""
 
     @tool
     def burn() -> str:
@@ -356,7 +356,7 @@ async def test_error_of_a_tool(host, probe, memory):
 
 
 async def test_picture_of_a_tool(host, probe, memory):
-    """Of a tool's result that is no text, the kind is told."""
+    """The result of a tool holds the kind of each content that is not text."""
 
     @tool
     def draw() -> list[Content]:
@@ -372,7 +372,7 @@ async def test_picture_of_a_tool(host, probe, memory):
 
 
 async def test_cancelled_in_a_tool(host, probe, memory):
-    """A run that is cancelled while a tool runs is dropped at once."""
+    """A run that is cancelled during a tool call is dropped at once."""
     began = asyncio.Event()
 
     @tool
@@ -403,7 +403,7 @@ class Retrying(ChatMiddleware):
 
 
 async def test_retried(host, probe, memory):
-    """A model that failed and is asked again is a new turn, which is committed; the one that failed is dropped."""
+    """A failed model call drops its turn, and the retry is a new turn, which is committed."""
     client = Client(ConnectionError(), "Hello.")
     agent = Agent(client=client, context_providers=[memory], middleware=[Retrying()])
 
@@ -423,7 +423,7 @@ class Rewriting(ChatMiddleware):
 
 
 async def test_rewritten(host, probe, memory):
-    """What another middleware makes of an answer is what is learned."""
+    """The turn learns the answer as another middleware has rewritten it."""
     agent = Agent(client=Client("A secret."), context_providers=[memory], middleware=[Rewriting()])
 
     assert "I may not say." == (await agent.run("Hi.")).text
@@ -440,7 +440,7 @@ class Ending(ChatMiddleware):
 
 @pytest.mark.parametrize("inside", [False, True])
 async def test_answered_by_a_middleware(host, probe, memory, inside):
-    """An answer that another middleware gives in place of the model is learned, outside of ours or inside."""
+    """An answer that another middleware gives instead of the model is learned, outside the memory or inside."""
 
     class Late(BeaverContextProvider):
         """Another provider, whose middleware comes after that of the memory."""
@@ -449,7 +449,7 @@ async def test_answered_by_a_middleware(host, probe, memory, inside):
             context.extend_middleware(self.source_id, [Ending()])
 
         async def after_run(self, **_):
-            """It has nothing to do."""
+            """Do nothing."""
 
     late = Late(host, source_id="late")
     places = {"context_providers": [memory, late]} if inside else {"middleware": [Ending()]}
@@ -483,7 +483,7 @@ class AgentRefusing(AgentMiddleware):
     ("other", "answer"), [(AgentRewriting(), "I may not say."), (AgentEnding(), "A secret."), (AgentRefusing(), None)]
 )
 async def test_first_agent_middleware(host, probe, memory, other, answer):
-    """Listed as the first agent middleware too, it learns what the others let the user have."""
+    """As the first agent middleware too, the memory learns the answer that the others let through."""
     agent = Agent(client=Client("A secret."), context_providers=[memory], middleware=[memory, other])
 
     try:
@@ -501,7 +501,7 @@ async def test_first_agent_middleware(host, probe, memory, other, answer):
 
 @pytest.mark.parametrize("others", [(), (AgentEnding(),)])
 async def test_first_agent_middleware_streams(host, probe, memory, others):
-    """So it does with a stream, at its end."""
+    """As the first agent middleware, the memory learns a streamed answer at its end."""
     agent = Agent(client=Client("Hello to you."), context_providers=[memory], middleware=[memory, *others])
 
     stream = agent.run("Hi.", stream=True)
@@ -514,7 +514,7 @@ async def test_first_agent_middleware_streams(host, probe, memory, others):
 
 
 async def test_first_agent_middleware_nests(host, probe, memory):
-    """It waits for its own run alone: an agent within, and one without it, commit by themselves."""
+    """As the first agent middleware, the memory commits the turn of an inner agent separately."""
     inner = Agent(client=Client("Inner answer."), name="inner", context_providers=[memory])
     client = Client(CallTool(tool="ask", arguments={"task": "Inner prompt."}), "Outer answer.")
     outer = Agent(client=client, tools=[inner.as_tool(name="ask")], context_providers=[memory], middleware=[memory])
@@ -526,7 +526,7 @@ async def test_first_agent_middleware_nests(host, probe, memory):
 
 
 async def test_agent_middleware_alone(host, probe, memory):
-    """Listed as an agent middleware and not as a provider, it does nothing."""
+    """As an agent middleware without the provider, the memory does nothing."""
     agent = Agent(client=Client("Hello.", ConnectionError()), middleware=[memory])
 
     assert "Hello." == (await agent.run("Hi.")).text
@@ -560,7 +560,7 @@ class Last(InMemoryHistoryProvider):
 
 
 async def test_skipped_tool(host, probe, memory):
-    """A tool call that another middleware answers is told of with that answer."""
+    """The result of a tool call that another middleware answers holds that middleware's answer."""
     look = tool(lambda: "found", name="look", description="Look.")
     client = Client(CallTool(tool="look"), "Done.")
 
@@ -571,7 +571,7 @@ async def test_skipped_tool(host, probe, memory):
 
 
 async def test_tool_that_stops_the_run(host, probe, memory):
-    """A tool call whose middleware ends the run has no result, and leaves no text as the answer."""
+    """A tool call whose middleware ends the run has no result, and the turn is dropped without an answer."""
     look = tool(lambda: "found", name="look", description="Look.")
     client = Client(CallTool(tool="look"))
 
@@ -586,7 +586,7 @@ async def test_tool_that_stops_the_run(host, probe, memory):
 
 @pytest.mark.parametrize("per_call", [False, True])
 async def test_stored_state(host, memory, per_call):
-    """What is stored of a session holds no reference and nothing of ours, though each message is stored at once."""
+    """The stored session holds no reference and nothing of the adapter, even when each message is stored at once."""
     client = Client(CallTool(tool=PROBE_TOOL, arguments={"query": "x"}), "Done.", "Again.")
     agent = Agent(
         client=client,
@@ -618,7 +618,7 @@ class PlainClient(BaseChatClient):
 
 
 async def test_client_without_middleware(host, probe, memory, caplog):
-    """With a client that runs no middleware memory still works, and what it cannot do is said once."""
+    """With a client that runs no middleware memory still works, and one warning says so."""
     client = PlainClient("One.", "Two.")
     agent = Agent(client=client, context_providers=[memory, InMemoryHistoryProvider()])
     session = agent.create_session()
@@ -646,7 +646,7 @@ def _turns():
 
 @pytest.mark.parametrize("closing", [False, True])
 async def test_growth(host, probe, memory, closing):
-    """Three hundred runs that are broken off leave no open turn and no object, closed or just let go of."""
+    """Three hundred runs that are broken off leave no open turn and no object, with and without closing the stream."""
     client = Client(*["Hello to you."] * 300)
     agent = Agent(client=client, context_providers=[memory])
 
@@ -669,7 +669,7 @@ async def test_growth(host, probe, memory, closing):
 
 @pytest.mark.parametrize("awaited", [False, True])
 async def test_client_keeps_no_turn(host, memory, awaited):
-    """A client keeps the middleware of its last run, and the turn not with it; nor does the caller's context."""
+    """Neither the client nor the caller's context keeps the turn of the last run."""
     client = Client("Hello.")
     agent = Agent(client=client, context_providers=[memory], middleware=[memory] if awaited else [])
 
@@ -681,7 +681,7 @@ async def test_client_keeps_no_turn(host, memory, awaited):
 
 
 async def test_refused_behind_everything(host, probe, memory):
-    """An answer that is refused before the context providers hear of it is dropped as the run is let go of."""
+    """An answer refused before the context providers see it is dropped once the run is collected."""
 
     class Refusing(ChatMiddleware):
         async def process(self, context, call_next):
@@ -697,7 +697,7 @@ async def test_refused_behind_everything(host, probe, memory):
 
 
 async def test_middleware_of_a_run_that_is_over(host, memory):
-    """A middleware whose run is over lets calls pass."""
+    """A middleware of a finished run passes calls on unchanged."""
     kept = []
 
     class Keeping(BeaverContextProvider):
@@ -717,7 +717,7 @@ async def test_middleware_of_a_run_that_is_over(host, memory):
 
 
 async def test_after_run_without_a_turn(host, probe, memory):
-    """A run that this provider has opened no turn for ends without it."""
+    """A run for which the provider opened no turn ends without one."""
     agent = Agent(client=Client(), context_providers=[memory])
     context = type("Context", (), {"metadata": {}, "response": AgentResponse(messages=[])})()
 
@@ -728,5 +728,5 @@ async def test_after_run_without_a_turn(host, probe, memory):
 
 
 def test_card():
-    """The card can be said as data."""
+    """The card can be written as JSON."""
     assert "agent-framework" == json.loads(json.dumps(AgentFrameworkHarness.card.as_dict()))["host"]

@@ -1,4 +1,4 @@
-"""Memory for agents on claude-agent-sdk: the conformance suite, and what it does not show."""
+"""Memory for agents on claude-agent-sdk: the conformance suite, and tests of this adapter alone."""
 
 import asyncio
 
@@ -64,12 +64,12 @@ async def test_one_client_for_several_prompts(host, plugin, tmp_path):
     (result,) = [each.arguments["result"] for each in plugin.calls_of("on_tool_result")]
     assert (1, ["One.", "Two."]) == (before, answers)
     assert ("Bash", "success", "hi") == (result.tool, result.outcome, result.output["stdout"])
-    # Nobody has put the rules into the system prompt, so they come with the first prompt, and stay.
+    # The agent's system prompt lacks the rules, so they come with the first prompt, and stay.
     assert [1, 1, 1] == [fake.all_text(index).count(RULE) for index in range(3)]
 
 
 async def test_the_system_prompt(host):
-    """The rules are appended to the agent's own prompt, or to that of Claude Code, and then come from nowhere else."""
+    """The rules are appended to the given prompt or to that of Claude Code, and appear nowhere else."""
     custom = {"type": "custom", "prompt": f"Base.\n\n{RULE}", "snapshot": False}
     preset = {"type": "preset", "preset": "claude_code", "append": RULE, "snapshot": False}
     async with claude_agent_memory(host) as memory:
@@ -83,14 +83,14 @@ async def test_the_system_prompt(host):
 
 
 async def test_a_system_prompt_without_rules(tmp_path):
-    """Where no plugin has a rule, nothing is appended."""
+    """Where no plugin has a rule, the prompt stays unchanged."""
     async with Host(state_folder=tmp_path) as host, claude_agent_memory(host) as memory:
         assert "Base." == memory.system_prompt("Base.")["prompt"]
         assert "" == memory.system_prompt()["append"]
 
 
 async def test_the_events(host):
-    """There is one callback for each event that the SDK can tell of."""
+    """There is one callback for each event of the SDK."""
     async with claude_agent_memory(host) as memory:
         assert list(EVENTS) == list(memory.hooks)
 
@@ -99,7 +99,7 @@ async def test_the_events(host):
     ("error", "reason"), [(RuntimeError, DropReason.FAILED), (asyncio.CancelledError, DropReason.CANCELLED)]
 )
 async def test_how_the_block_ends(host, plugin, error, reason):
-    """A turn without an answer is dropped for the reason for which the block ends, which goes on."""
+    """A turn without an answer is dropped for the reason that ends the block."""
 
     async def prompt_and_raise():
         async with claude_agent_memory(host, trust="full", user="anna", budget=7) as memory:

@@ -43,7 +43,7 @@ CALL = CallTool(tool="echo", arguments={"text": "thursday"})
 IMAGE = types.Part(inline_data=types.Blob(data=b"\x89PNG", mime_type="image/png"))
 
 pytestmark = [
-    # The framework's own: agents of some kinds are to become workflows, its own tool uses what is deprecated, some features are called experimental.
+    # Warnings of the framework itself: its deprecated agents and tools, and its experimental features.
     pytest.mark.filterwarnings("ignore:The `plugins` argument:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:.*in favor of Workflow:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL.*:UserWarning"),
@@ -51,7 +51,7 @@ pytestmark = [
 
 
 class Steps:
-    """Steps that a model takes one after the other, whatever it is asked."""
+    """The steps of a model, in order, whatever the request."""
 
     def __init__(self, *steps):
         self.steps = iter(steps)
@@ -84,7 +84,7 @@ def agent(*steps, name="agent", tools=(echo,), **more):
 
 
 class App1:
-    """An app with memory, and what one does with it."""
+    """An app with memory, and the calls that tests make."""
 
     def __init__(self, host, root, *plugins, memory=None, **more):
         self.memory = memory or BeaverPlugin(host)
@@ -104,17 +104,17 @@ class App1:
 
 
 def said(request):
-    """The texts of a request that are not what was recalled."""
+    """The texts of a request without the references."""
     return [text for _, text in texts(request.contents) if RECALLED not in text]
 
 
 def left(host, app):
-    """How many turns are open, and how many runs are remembered."""
+    """The number of open turns, and of runs that the plugin remembers."""
     return len(host._running().turns.open_turns), len(app.memory._runs)
 
 
 async def until_left(host, app):
-    """Wait until nothing is left, collecting what nobody holds any more."""
+    """Wait until no turn and no run is left, while the garbage collector runs."""
     async with asyncio.timeout(30):
         while left(host, app) != (0, 0):
             gc.collect()
@@ -133,7 +133,7 @@ async def test_the_host_suite(case, harness):
 
 
 async def test_what_a_request_holds(host, probe):
-    """References stand before the history, rules after the agent's instruction, each once at each step."""
+    """References stand before the history and rules after the agent's instruction, once in each request."""
     root = agent(ANSWER, CALL, ANSWER)
     app = App1(host, root)
 
@@ -150,7 +150,7 @@ async def test_what_a_request_holds(host, probe):
 
 
 async def test_a_multimodal_prompt(host, probe):
-    """The texts of a prompt are the turn's; what is no text goes to the model alone."""
+    """The texts of a prompt are the turn's prompt; its images go to the model only."""
     root = agent(ANSWER)
     parts = [types.Part(text="Look at this:"), IMAGE, types.Part(text="What is it?")]
 
@@ -170,7 +170,7 @@ async def test_a_prompt_without_text(host, probe):
 
 
 async def test_history_is_passed_on(host, probe):
-    """The turn knows what was said before in the session, without results of tools."""
+    """The turn has the earlier messages of the session, without tool results."""
     app = App1(host, agent(CALL, ANSWER, ANSWER))
 
     await app.ask("One.")
@@ -180,7 +180,7 @@ async def test_history_is_passed_on(host, probe):
 
 
 async def test_session_and_user(host, probe):
-    """Session and user are ADK's own; trust is the plugin's."""
+    """The turn has the session and user of ADK, and the trust of the plugin."""
     memory = BeaverPlugin(host, session="default", user="default", trust="full")
 
     await App1(host, agent(ANSWER), memory=memory).ask("One.")
@@ -189,7 +189,7 @@ async def test_session_and_user(host, probe):
 
 
 async def test_a_prefix_that_is_fixed(host):
-    """References come after what an agent has fixed as the beginning of all its requests."""
+    """References come after an agent's static instruction."""
     fixed = types.Content(role="user", parts=[types.Part(text="Fixed."), IMAGE])
     root = agent(ANSWER, static_instruction=fixed)
 
@@ -202,7 +202,7 @@ async def test_a_prefix_that_is_fixed(host):
 
 
 async def test_a_prompt_that_another_plugin_changes(host, probe):
-    """Plugins are asked with the prompt as other plugins leave it."""
+    """The turn's prompt is the one that other plugins have changed."""
 
     class Redact(BasePlugin):
         async def on_user_message_callback(self, *, invocation_context, user_message):
@@ -214,13 +214,13 @@ async def test_a_prompt_that_another_plugin_changes(host, probe):
 
 
 class Verdict(BaseModel):
-    """What was decided."""
+    """The decision."""
 
     day: str
 
 
 async def test_structured_output(host, probe):
-    """A structured answer is learned from; no functions are offered beside a schema, which providers refuse."""
+    """A structured answer is learned, and no functions are offered beside a schema, which providers refuse."""
     root = agent(Say(text='{"day": "Thursday"}'), output_schema=Verdict, tools=())
 
     await App1(host, root).ask("One.")
@@ -231,7 +231,7 @@ async def test_structured_output(host, probe):
 
 
 async def test_tools_of_the_provider(host):
-    """No functions are offered beside a provider's own tools, which providers refuse."""
+    """The plugin offers no functions beside a provider's own tools, because providers refuse both together."""
 
     class OnlySearch(BasePlugin):
         async def before_model_callback(self, *, callback_context, llm_request):
@@ -252,7 +252,7 @@ async def test_tools_of_the_provider(host):
 
 
 async def test_breaking_off_at_the_final_response(host, probe):
-    """Who has the final response and stops there, as many do, has got the answer."""
+    """A consumer that stops at the final response has its answer learned."""
     app = App1(host, agent(ANSWER))
     async with contextlib.aclosing(app.stream("One.")) as stream:
         async for event in stream:
@@ -272,7 +272,7 @@ async def _break_off(app, number=0):
 
 
 async def test_a_stream_that_nobody_closes(host, probe):
-    """A stream that is broken off and forgotten drops its turn once Python collects it."""
+    """A stream that is broken off and forgotten drops its turn once it is collected."""
     app = App1(host, agent(Say(text="One two three.")))
     await _break_off(app)
     await until_left(host, app)
@@ -282,7 +282,7 @@ async def test_a_stream_that_nobody_closes(host, probe):
 
 
 async def _cancel(app, leaf, number=0):
-    """Cancel a run that waits for its model, in a task that lives on."""
+    """Cancel a run that waits for its model, within a task that goes on."""
     run = asyncio.create_task(app.ask(f"Prompt {number}.", session_id=f"s{number}"))
     await _until_it_hangs(leaf)
     run.cancel()
@@ -306,7 +306,7 @@ async def _until_it_hangs(leaf):
     ids=["agent", "workflow", "with sub-agents"],
 )
 async def test_a_cancelled_run_is_dropped_at_once(host, probe, root_of):
-    """A cancelled run is dropped before the caller goes on, without waiting for Python to collect it."""
+    """A cancelled run is dropped before the caller goes on, without garbage collection."""
     leaf = agent(Hang())
     app = App1(host, root_of(leaf))
     gc.disable()
@@ -320,7 +320,7 @@ async def test_a_cancelled_run_is_dropped_at_once(host, probe, root_of):
 
 
 async def test_a_run_that_runs_out_of_the_callers_time(host, probe):
-    """A deadline around a run drops its turn as cancelled, and the caller's task keeps nothing of it."""
+    """A deadline around a run drops its turn as cancelled and leaves no run behind."""
     app = App1(host, agent(Hang()))
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05):
@@ -332,7 +332,7 @@ async def test_a_run_that_runs_out_of_the_callers_time(host, probe):
 
 
 async def test_a_cancelled_run_in_the_callers_task(host, probe):
-    """A cancelled run of another kind of agent is dropped once Python collects it."""
+    """A cancelled run of another kind of agent is dropped once it is collected."""
     leaf = agent(Hang())
     app = App1(host, SequentialAgent(name="root", sub_agents=[leaf]))
     await _cancel(app, leaf)
@@ -343,7 +343,7 @@ async def test_a_cancelled_run_in_the_callers_task(host, probe):
 
 
 async def test_nothing_is_left_of_runs_that_do_not_end(host, probe):
-    """Of two hundred runs that are broken off and a hundred that are cancelled, no turn and no object is left."""
+    """Two hundred runs that are broken off and a hundred that are cancelled leave no turn and no object."""
     gc.collect()
     before = sum(isinstance(each, AdapterTurn) for each in gc.get_objects())
     app = App1(host, agent(*[Say(text="One two three.")] * 200, *[Hang()] * 100))
@@ -408,7 +408,7 @@ async def test_thoughts_are_no_part_of_an_answer(host, probe):
 
 
 async def test_a_run_that_another_plugin_refuses(host, probe):
-    """A run that a plugin answers in place of all agents is dropped as blocked."""
+    """A run that a plugin answers instead of the agents is dropped as blocked."""
 
     class Refuse(BasePlugin):
         async def before_run_callback(self, *, invocation_context):
@@ -421,7 +421,7 @@ async def test_a_run_that_another_plugin_refuses(host, probe):
 
 
 async def test_an_answer_that_another_plugin_changes(host, probe):
-    """What is learned is what the user got, after all plugins."""
+    """The turn learns the answer that the user got, after all plugins changed it."""
 
     class Change(BasePlugin):
         async def on_event_callback(self, *, invocation_context, event):
@@ -434,7 +434,7 @@ async def test_an_answer_that_another_plugin_changes(host, probe):
 
 
 async def test_the_error_of_a_fail_closed_plugin(tmp_path):
-    """It comes out as the RuntimeError that ADK makes of it, which quotes it."""
+    """The error of a fail-closed plugin is the cause of the RuntimeError that ADK raises."""
     async with Host(
         {"faulty": FaultPlugin("raise", "before_prompt")}, fail_closed=["faulty"], state_folder=tmp_path
     ) as host:
@@ -446,7 +446,7 @@ async def test_the_error_of_a_fail_closed_plugin(tmp_path):
 
 
 async def test_a_confirmation_that_is_awaited(host, probe):
-    """A run that waits for a confirmation ends its turn; the one that resumes it commits another for the prompt."""
+    """A run that waits for a confirmation is dropped, and the resumed run commits a new turn with the prompt."""
     asked = FunctionTool(echo, require_confirmation=True)
     app = App1(host, agent(CALL, ANSWER, tools=[asked]), resumability_config=ResumabilityConfig(is_resumable=True))
 
@@ -466,7 +466,7 @@ async def test_a_confirmation_that_is_awaited(host, probe):
 
 
 async def test_a_tool_that_takes_long(host, probe):
-    """A run whose tool is still to be answered has no answer yet."""
+    """A run that waits for the result of a long-running tool is dropped."""
 
     def order(what: str):
         """Order something."""
@@ -482,7 +482,7 @@ async def test_a_tool_that_takes_long(host, probe):
 
 
 async def test_what_is_told_of_a_tool(host, probe):
-    """Texts are told as they are, other results as JSON, and what a tool returns as its error as one."""
+    """A turn gets text results unchanged, other results as JSON, and a result with the key `error` as an error."""
 
     def count() -> dict:
         """Count."""
@@ -502,7 +502,7 @@ async def test_what_is_told_of_a_tool(host, probe):
 
 
 async def test_a_tool_that_raises(host, probe):
-    """A tool that raises ends the run in ADK: it is told of, and the turn is dropped."""
+    """A tool that raises ends the run in ADK: its error is reported, and the turn is dropped."""
 
     def fail() -> str:
         """Fail."""
@@ -518,7 +518,7 @@ async def test_a_tool_that_raises(host, probe):
 
 
 async def test_a_failure_that_another_plugin_answers(host, probe):
-    """A failure that a plugin turns into a result is told of once, as the failure that it was."""
+    """A failure that another plugin turns into a result is reported once, as an error."""
 
     def fail() -> str:
         """Fail."""
@@ -533,7 +533,7 @@ async def test_a_failure_that_another_plugin_answers(host, probe):
 
 
 async def test_a_plugins_tool_that_fails(host, probe):
-    """A plugin's tool that fails is an error for the model and for the plugins."""
+    """A failing tool of a plugin is an error for the model and for the plugins."""
     root = agent(CallTool(tool=PROBE_TOOL, arguments={"wrong": 1}), ANSWER)
 
     await App1(host, root).ask("One.")
@@ -545,7 +545,7 @@ async def test_a_plugins_tool_that_fails(host, probe):
 
 
 async def test_a_plugin_that_goes_during_the_turn(host):
-    """A tool of a plugin that went away meanwhile answers a text, and the turn goes on."""
+    """A tool of a plugin that was unregistered returns a text, and the turn goes on."""
 
     class Unregister(BasePlugin):
         async def before_tool_callback(self, *, tool, tool_args, tool_context):
@@ -558,7 +558,7 @@ async def test_a_plugin_that_goes_during_the_turn(host):
 
 
 async def test_a_run_whose_turn_is_lost(host, probe):
-    """A run whose turn is gone goes on without memory; a plugin's tool says that its turn is over."""
+    """A run whose turn is lost goes on without memory, and a plugin's tool says that its turn is over."""
     memory = BeaverPlugin(host)
 
     class Lose(BasePlugin):
@@ -577,7 +577,7 @@ async def test_a_run_whose_turn_is_lost(host, probe):
 
 
 async def test_the_agents_own_tool_wins(host):
-    """A tool of the agent that has the name of a plugin's one is offered once, and is the one that runs."""
+    """The agent's own tool wins over a plugin's tool of the same name, and is offered once."""
 
     def probe_search(query: str) -> str:
         """Mine."""
@@ -594,7 +594,7 @@ async def test_the_agents_own_tool_wins(host):
 
 
 async def test_an_agent_that_hands_over(host, probe):
-    """Agents that a turn is handed to get the same references; the answer is the last one's."""
+    """Agents that take over within a run get the same references, and the last agent's answer is learned."""
     other = agent(ANSWER, name="other")
     root = agent(CallTool(tool="transfer_to_agent", arguments={"agent_name": "other"}), sub_agents=[other])
 
@@ -613,7 +613,7 @@ async def test_an_agent_that_hands_over(host, probe):
 
 @pytest.mark.parametrize("kind", [SequentialAgent, ParallelAgent])
 async def test_agents_side_by_side_and_in_sequence(host, probe, kind):
-    """Agents of one run share one turn, which is committed once, with what was said last."""
+    """Agents of one run share one turn, which is committed once, with the last answer."""
     agents = [agent(Say(text=f"I am {name}."), name=name) for name in ("left", "right")]
     app = App1(host, kind(name="root", sub_agents=agents))
 
@@ -629,7 +629,7 @@ async def test_agents_side_by_side_and_in_sequence(host, probe, kind):
 
 
 async def test_a_workflow(host, probe):
-    """Nodes of a workflow share one turn; the output of a function is an answer too."""
+    """Nodes of a workflow share one turn, and the output of its last function is the answer."""
 
     def close(node_input: str) -> dict:
         return {"closed": node_input}
@@ -658,7 +658,7 @@ async def test_a_node_that_is_tried_again(host, probe):
 
 
 async def test_an_agent_without_a_model(host, probe):
-    """An agent of one's own that asks no model is a turn like any other."""
+    """A custom agent without a model has a turn like any other."""
 
     class Own(BaseAgent):
         async def _run_async_impl(self, ctx):
@@ -671,7 +671,7 @@ async def test_an_agent_without_a_model(host, probe):
 
 
 async def test_an_agent_as_a_tool(host, probe):
-    """An agent that is called as a tool has no turn: its prompt is the model's. The outer turn sees it as a tool."""
+    """An agent that is called as a tool has no turn and no references, and is a tool of the outer turn."""
     inner = agent(CALL, Say(text="Inner answer."), name="inner")
     calls = [CallTool(tool="inner", arguments={"request": "Inner prompt."}, id=f"call-{each}") for each in range(2)]
     app = App1(host, agent(calls[0], ANSWER, ANSWER, tools=[AgentTool(inner)]))
@@ -687,7 +687,7 @@ async def test_an_agent_as_a_tool(host, probe):
 
 
 async def test_a_run_that_a_tool_leaves_behind(host, probe):
-    """A run that a tool has begun, and that begins in earnest when the outer one is over, has a turn of its own."""
+    """A run that a tool starts and that begins after the outer run has its own turn."""
     over, left_behind = asyncio.Event(), []
 
     async def later():
@@ -707,11 +707,11 @@ async def test_a_run_that_a_tool_leaves_behind(host, probe):
     assert ["Outer prompt.", "Later prompt."] == [each.prompt for each in probe.turns]
 
 
-# --- Hosts, and what is stored ----------------------------------------------------------------------------------------
+# --- Hosts, and storage -----------------------------------------------------------------------------------------------
 
 
 async def test_what_the_session_stores(host):
-    """The session holds what was said, and nothing of memory."""
+    """The session stores the messages, and no part of memory."""
     app = App1(host, agent(CALL, ANSWER))
 
     await app.ask("One.")
@@ -733,7 +733,7 @@ async def test_a_live_run(host, probe):
 
 
 def test_without_an_event_loop(tmp_path):
-    """With a SyncHost `Runner.run` just works; breaking it off drops the turn."""
+    """With a SyncHost `Runner.run` works, and breaking it off drops the turn."""
     probe, begun = Probe(), [LlmResponse(content=content("One ", "model"), partial=True)]
     with SyncHost({"probe": probe}, state_folder=tmp_path) as host:
         app = App1(host, agent(ANSWER, begun))
@@ -749,7 +749,7 @@ def test_without_an_event_loop(tmp_path):
 
 
 def test_a_host_of_another_loop(tmp_path):
-    """`Runner.run` has a loop of its own: with a Host it says so, and names SyncHost."""
+    """`Runner.run` with a Host raises an error that names SyncHost."""
 
     async def run():
         async with Host({}, state_folder=tmp_path) as host:

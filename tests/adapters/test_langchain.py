@@ -73,7 +73,7 @@ async def ended(made, probe):
 
 
 async def collected(made, probe):
-    """Do as `ended` does, once the interpreter has collected what runs left behind."""
+    """Return the same as `ended`, after the garbage collector has run."""
     for _ in range(100):  # a collection that another thread has begun makes ours do nothing
         gc.collect()
         found = await ended(made, probe)
@@ -100,7 +100,7 @@ def told(probe):
 
 
 async def test_a_prompt_middleware_before_it_keeps_the_rules():
-    """What writes the system prompt is listed before this middleware, and the rules come after its text."""
+    """A middleware that writes the system prompt is listed before this one, and the rules follow its text."""
 
     @dynamic_prompt
     def written(request):
@@ -113,7 +113,7 @@ async def test_a_prompt_middleware_before_it_keeps_the_rules():
 
 
 async def test_blocks_of_a_system_message_stay():
-    """A system message in blocks keeps them, with what is marked in them, and the rules are one more block."""
+    """A system message in blocks keeps its blocks and their cache marks, and the rules are one more block."""
     marked = {"type": "text", "text": "Marked.", "cache_control": {"type": "ephemeral"}}
     seen = []
 
@@ -134,7 +134,7 @@ async def test_blocks_of_a_system_message_stay():
 
 
 class Flaky(AgentMiddleware):
-    """Fails twice before the model is asked."""
+    """Fails twice before the model call."""
 
     def __init__(self):
         self.failures = 2
@@ -156,7 +156,7 @@ class Flaky(AgentMiddleware):
 @pytest.mark.parametrize("way", ["whole", "sync"])
 @pytest.mark.parametrize("where", ["before", "after"])
 async def test_a_model_that_is_asked_again(where, way):
-    """A middleware inside that asks the model again does so in one turn; for one outside each try is a turn."""
+    """An inner middleware that repeats the model call stays in one turn, and an outer one starts a turn per try."""
     retry = ModelRetryMiddleware(max_retries=3, initial_delay=0.0, on_failure="error")
     placed = {"before": [retry], "after": [Flaky()]} if where == "before" else {"after": [retry, Flaky()]}
     async with remembering(**placed) as (made, probe):
@@ -187,7 +187,7 @@ def failing(*errors):
 
 @pytest.mark.parametrize("where", ["outside", "inside"])
 async def test_a_tool_that_is_tried_again(where):
-    """A tool that fails twice and then works is told of once, with what the model got."""
+    """A tool that fails twice and then works is reported once, with the result that the model got."""
     retry = ToolRetryMiddleware(max_retries=3, initial_delay=0.0)
     async with remembering() as (made, probe):
         memory = BeaverMiddleware(made.host)
@@ -204,7 +204,7 @@ async def test_a_tool_that_is_tried_again(where):
 
 @pytest.mark.parametrize("where", ["outside", "inside"])
 async def test_a_tool_whose_failure_is_made_an_answer(where):
-    """A tool's exception that another middleware makes an answer of is told of once, as an error."""
+    """A tool's exception that another middleware turns into an answer is reported once, as an error."""
     errors = ToolErrorMiddleware(lambda error, request: "It is down.")
     async with remembering() as (made, probe):
         memory = BeaverMiddleware(made.host)
@@ -221,7 +221,7 @@ async def test_a_tool_whose_failure_is_made_an_answer(where):
 
 @pytest.mark.parametrize("way", ["whole", "sync"])
 async def test_a_tool_whose_exception_ends_the_run(way):
-    """Without a middleware that makes an answer of it, a tool's exception ends the run, and with it the turn."""
+    """A tool's exception that no middleware handles ends the run and drops the turn."""
     async with remembering() as (made, probe):
         made.agent = create_agent(
             ScriptedModel(harness=made),
@@ -244,7 +244,7 @@ async def test_a_tool_whose_exception_ends_the_run(way):
 
 @pytest.mark.parametrize("where", ["before", "after"])
 async def test_a_prompt_that_is_refused(where):
-    """Where a middleware ends the run before the model is asked, nobody is asked to recall, and nothing is learned."""
+    """A run that a middleware ends before the model call asks no plugin to recall, and is not learned."""
 
     class Refusing(AgentMiddleware):
         @hook_config(can_jump_to=["end"])
@@ -259,7 +259,7 @@ async def test_a_prompt_that_is_refused(where):
 
 
 async def test_a_limit_that_ends_the_run():
-    """The words of a middleware that ends the run are not the model's, and are not learned."""
+    """The text of a middleware that ends the run is not learned."""
     limit = ModelCallLimitMiddleware(run_limit=1, exit_behavior="end")
     async with remembering(after=[limit]) as (made, probe):
         assert "limits exceeded" in await made.run(ask(ECHOED, ANSWERED))
@@ -267,7 +267,7 @@ async def test_a_limit_that_ends_the_run():
 
 
 async def test_an_answer_that_is_redacted_is_learned_as_the_user_got_it():
-    """A middleware that edits the model's own message does not block it."""
+    """An answer that a middleware edits is learned as the user got it."""
     redacting = PIIMiddleware("email", strategy="redact", apply_to_output=True)
     async with remembering(after=[redacting]) as (made, probe):
         await made.run(ask(Say(text="Write to ann@example.com.")))
@@ -290,7 +290,7 @@ def results_of_the_last_turn(probe):
 @BOTH
 @pytest.mark.parametrize(("call", "output"), [(ECHOED, "once"), (SEARCHED, "found thursday in session-1")])
 async def test_an_approval(harness, call, output):
-    """A run that waits for an approval is dropped; the one that goes on is a turn of its own, told of the call."""
+    """A run that waits for an approval is dropped, and the resumed run is a new turn with the tool's result."""
     approving = HumanInTheLoopMiddleware(interrupt_on={ECHO: True, PROBE_TOOL: True})
     async with remembering(harness, after=[approving]) as (made, probe):
         made.scripts.begin(ask(call, ANSWERED))
@@ -311,7 +311,7 @@ async def test_an_approval(harness, call, output):
 
 
 async def test_an_approval_without_an_event_loop():
-    """So it is for callers without an event loop."""
+    """Without an event loop too, a run that waits is dropped, and the resumed run is a new turn."""
     approving = HumanInTheLoopMiddleware(interrupt_on={PROBE_TOOL: True})
     async with remembering(after=[approving]) as (made, probe):
         made.scripts.begin(ask(SEARCHED, ANSWERED))
@@ -326,7 +326,7 @@ async def test_an_approval_without_an_event_loop():
 
 
 async def test_a_tool_that_asks_the_user():
-    """A tool that interrupts the run has not failed, and the run that goes on is told of it once."""
+    """A tool that interrupts the run is not an error, and the resumed run reports it once."""
 
     @tool
     def asking() -> str:
@@ -343,7 +343,7 @@ async def test_a_tool_that_asks_the_user():
 
 
 async def test_a_run_that_goes_on_after_a_stop():
-    """A run that was stopped between two steps, and is invoked with nothing, goes on in a turn with its prompt."""
+    """A run that was stopped between two steps and is invoked without input goes on in a turn with its prompt."""
     async with remembering(interrupt_before=["tools"]) as (made, probe):
         made.scripts.begin(ask(ECHOED, ANSWERED))
         await made.agent.ainvoke(**made.arguments(ask()))
@@ -357,7 +357,7 @@ async def test_a_run_that_goes_on_after_a_stop():
 
 
 async def test_a_prompt_with_a_picture():
-    """The texts of a prompt in several parts are the prompt, and pictures are passed over."""
+    """The texts of a prompt in several parts are the turn's prompt, without pictures."""
     picture = {"type": "image", "url": "https://example.com/a.png"}
     parts = [{"type": "text", "text": "What is this, "}, picture, {"type": "text", "text": "and why?"}]
     async with remembering() as (made, probe):
@@ -370,7 +370,7 @@ async def test_a_prompt_with_a_picture():
 
 @pytest.mark.parametrize("messages", [[("user", "")], [], [("assistant", "Hello.")]])
 async def test_a_run_without_a_prompt(messages):
-    """A run without anything that the user said is a turn with an empty prompt."""
+    """A run without a user message is a turn with an empty prompt."""
 
     class Answering(AgentMiddleware):
         async def awrap_model_call(self, request, handler):
@@ -384,7 +384,7 @@ async def test_a_run_without_a_prompt(messages):
 
 
 async def test_runs_without_a_session():
-    """Without a thread each run is a session of its own, unless there is a default one."""
+    """A run without a thread has its own session, or the default session if there is one."""
     async with remembering() as (made, probe):
         for memory in (BeaverMiddleware(made.host), BeaverMiddleware(made.host, session="all", user="ann")):
             agent = create_agent(ScriptedModel(harness=made), middleware=[memory])
@@ -397,7 +397,7 @@ async def test_runs_without_a_session():
 
 
 async def test_the_user_is_an_attribute_of_the_context():
-    """The user's id is found in a context that is an object, too."""
+    """The user's id may be an attribute of the context."""
     async with remembering() as (made, probe):
         made.scripts.begin(ask())
         given = made.arguments(ask()) | {"context": SimpleNamespace(user_id=7, get={}.get)}
@@ -407,7 +407,7 @@ async def test_the_user_is_an_attribute_of_the_context():
 
 
 async def test_history_is_passed_on():
-    """Plugins see what was said before in the session, tools left out."""
+    """The turn has the earlier messages of the session, without tool results."""
     async with remembering() as (made, probe):
         await made.run(ask(ECHOED, ANSWERED))
         await made.run(ask(prompt="And who tests it?"))
@@ -417,7 +417,7 @@ async def test_history_is_passed_on():
 
 
 async def test_a_structured_answer():
-    """An answer that is an object is learned as JSON; the tool that it comes by is none."""
+    """A structured answer is learned as JSON, and the tool that produced it is not reported."""
 
     class Date(BaseModel):
         day: str
@@ -432,7 +432,7 @@ async def test_a_structured_answer():
 
 
 async def test_a_tool_that_answers_the_user():
-    """What a tool returns directly is the answer."""
+    """The result of a tool with `return_direct` is learned as the answer."""
 
     @tool(return_direct=True)
     def direct() -> str:
@@ -447,7 +447,7 @@ async def test_a_tool_that_answers_the_user():
 
 
 async def test_the_agents_own_tool_of_a_name_wins():
-    """Where the agent has a tool of the same name as a plugin's, it is offered once, and it runs."""
+    """The agent's own tool wins over a plugin's tool of the same name, and is offered once."""
 
     @tool(PROBE_TOOL)
     def own(query: str) -> str:
@@ -464,7 +464,7 @@ async def test_the_agents_own_tool_of_a_name_wins():
 
 @BOTH
 async def test_the_tool_of_a_plugin_that_is_gone(harness):
-    """A tool of a plugin that went after it was offered tells the model so, as an error."""
+    """A tool of an unregistered plugin returns an error to the model."""
     async with remembering(harness) as (made, _):
 
         class Going(AgentMiddleware):
@@ -481,7 +481,7 @@ async def test_the_tool_of_a_plugin_that_is_gone(harness):
 
 
 async def test_a_plugins_tool_may_call_its_arguments_what_it_likes():
-    """No name of an argument collides with the framework's own."""
+    """A plugin's tool may have arguments with the names of the framework's own."""
     names = ("self", "config", "run_manager", "callbacks", "run_id", "state", "runtime", "args", "kwargs")
     given = dict.fromkeys(names, "x")
     async with remembering() as (made, probe):
@@ -499,7 +499,7 @@ async def test_a_plugins_tool_may_call_its_arguments_what_it_likes():
 @BOTH
 @pytest.mark.parametrize("with_memory", [True, False])
 async def test_an_agent_in_a_tool(harness, with_memory):
-    """An agent that a tool runs has the memory that it is given itself, and none of the agent's that called it."""
+    """An agent that a tool runs has only its own memory, and not that of the calling agent."""
     async with remembering(harness) as (made, probe):
         inner = create_agent(
             ScriptedModel(harness=made), middleware=[BeaverMiddleware(made.host)] if with_memory else []
@@ -522,11 +522,11 @@ async def test_an_agent_in_a_tool(harness, with_memory):
     assert ["The inner answer."] == [each.output for each in probe.results]
 
 
-# --- What is left behind -----------------------------------------------------------------------------------------
+# --- Leftovers ---------------------------------------------------------------------------------------------------
 
 
 async def test_what_is_stored_and_streamed():
-    """The checkpointer holds nothing of ours, results neither; streams show the turn's id where they show all."""
+    """Checkpointer and result hold nothing of memory, and a full stream shows the turn's id."""
     saver = InMemorySaver()
     async with remembering(checkpointer=saver) as (made, probe):
         made.scripts.begin(ask())
@@ -581,7 +581,7 @@ async def test_runs_that_are_broken_off_leave_nothing_behind(harness):
 
 
 async def test_a_failure_without_an_event_loop():
-    """For callers without an event loop a model that fails ends the turn, too."""
+    """Without an event loop too, a model that fails drops the turn."""
     async with remembering() as (made, probe):
         with pytest.raises(ModelDown):
             await made.run(ask(Fail(), way="sync"))
@@ -592,7 +592,7 @@ async def test_a_failure_without_an_event_loop():
 
 
 class Appending(AgentMiddleware):
-    """Adds a message to the very list of the request, and returns nothing to say so."""
+    """Appends a message to the list of the request itself, and returns nothing."""
 
     async def awrap_model_call(self, request, handler):
         request.messages.append(SystemMessage("Appended."))
@@ -600,7 +600,7 @@ class Appending(AgentMiddleware):
 
 
 class Keeping(AgentMiddleware):
-    """Asks the model a second time with the request as it was given."""
+    """Calls the model a second time with the original request."""
 
     def __init__(self):
         self.seen = []
@@ -612,7 +612,7 @@ class Keeping(AgentMiddleware):
 
 
 async def appended(made, *middlewares):
-    """Return what a middleware that holds the request finds in it after an inner one has appended to it."""
+    """Return the texts of a request after an inner middleware has appended to it."""
     keeping = Keeping()
     made.agent = create_agent(ScriptedModel(harness=made), middleware=[keeping, *middlewares, Appending()])
     made.scripts.begin(ask(ANSWERED, ANSWERED))
@@ -621,7 +621,7 @@ async def appended(made, *middlewares):
 
 
 async def test_nothing_to_add_changes_nothing():
-    """With no plugin that contributes, what an inner middleware appends is there as without this one."""
+    """Without a contribution, the request of an inner middleware is the same as without memory."""
     made = LangchainHarness()
     await made.open({})
     try:
@@ -633,7 +633,7 @@ async def test_nothing_to_add_changes_nothing():
 
 
 async def test_only_what_is_added_to_changes():
-    """With a plugin that only has a tool, the request's messages and system message stay the very objects."""
+    """With a plugin that only has a tool, the request keeps its own message objects."""
     found = []
 
     class Noting(AgentMiddleware):
@@ -666,7 +666,7 @@ async def test_only_what_is_added_to_changes():
 
 
 async def test_one_line_of_use():
-    """A middleware over the host is all that an agent needs, with tools of its own or none."""
+    """An agent needs only the middleware over a host, with or without tools of its own."""
     async with remembering() as (made, probe):
         for tools in ([], [echo]):
             agent = create_agent(ScriptedModel(harness=made), tools=tools, middleware=[BeaverMiddleware(made.host)])
@@ -676,7 +676,7 @@ async def test_one_line_of_use():
 
 
 async def test_a_host_has_no_way_in_without_its_loop():
-    """With a `Host`, `invoke` is refused with a sentence; a host that is closed says so too."""
+    """With a `Host`, `invoke` is refused, and a closed host raises `HostNotOpen`."""
     async with remembering(LangchainInLoopHarness) as (made, _):
         with pytest.raises(HostMisused, match="SyncHost"):
             await made.run(ask(way="sync"))

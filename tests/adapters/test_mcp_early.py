@@ -1,4 +1,4 @@
-"""What `beaver mcp` answers while its plugins are being loaded: real processes, and no more than the caller may know."""
+"""The early answers of `beaver mcp`, while its plugins load: real processes, and the limits of each caller's trust."""
 
 import json
 import os
@@ -65,7 +65,7 @@ SLOW = """
 
 @pytest.fixture
 def site(tmp_path):
-    """Install a plugin whose import waits at a gate, and return where its code is."""
+    """Install a plugin whose import waits at a gate, and return the folder of its code."""
     site = tmp_path / "site"
     info = site / "beaver_hooks_slow-1.0.dist-info"
     info.mkdir(parents=True)
@@ -94,7 +94,7 @@ def environment(tmp_path, site, config):
 
 @pytest.fixture
 def places(environment, config, site):
-    """Return what decides about the answers."""
+    """Return the places that decide the answers."""
     return {"environment": environment, "config": config, "site": site}
 
 
@@ -112,7 +112,7 @@ class Server:
             self.process.stdin.write(json.dumps(message).encode() + b"\n")
 
     def hear(self, number=1):
-        """Return the next messages; a test fails that waits for what does not come."""
+        """Return the next messages; fail if one does not come in time."""
         heard = []
         with selectors.DefaultSelector() as ready:
             ready.register(self.process.stdout, selectors.EVENT_READ)
@@ -122,14 +122,14 @@ class Server:
         return heard
 
     def end(self):
-        """Return what came after the last that was heard."""
+        """Return the messages after the last one that `hear` returned."""
         out, _ = self.process.communicate(timeout=SECONDS)
         return [json.loads(line) for line in out.splitlines()]
 
 
 @pytest.fixture
 def start(tmp_path, environment):
-    """Return what starts a server; what runs still is ended with the test."""
+    """Return a function that starts a server; the servers are killed after the test."""
     servers = []
 
     def run(*words, **more):
@@ -143,14 +143,14 @@ def start(tmp_path, environment):
 
 
 def first_answers(server):
-    """Return what a connection is answered at first, and what comes of its own accord afterwards."""
+    """Return the first answers of a connection, and the messages that follow unasked."""
     server.say(HELLO, READY, LIST)
     answers = server.hear(2)
     return answers, server.end()
 
 
 def listed(answer):
-    """Return the plugin's tools in an answer; that of the curated memory is there too."""
+    """Return the names of the listed tools, without that of the curated memory."""
     return [tool["name"] for tool in answer["result"]["tools"] if tool["name"] != "memory"]
 
 
@@ -159,7 +159,7 @@ def listed(answer):
 
 @pytest.mark.parametrize("client", [CLIENT, {"name": "c", "version": "2"}], ids=["the same", "a newer one"])
 def test_the_first_answers_wait_for_no_plugin(start, tmp_path, client):
-    """While the import of a plugin hangs, a connection gets the answers of the last run; a call waits for the host."""
+    """While the import of a plugin hangs, a client gets the answers of the last run, and a call waits for the host."""
     before, _ = first_answers(start())
     os.mkfifo(gate := tmp_path / "gate")
     server = start(GATE=str(gate))
@@ -176,7 +176,7 @@ def test_the_first_answers_wait_for_no_plugin(start, tmp_path, client):
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_the_real_client(environment, tmp_path, mode):
-    """In both eras of the protocol a client gets the same from a first run and from one that knows the answers."""
+    """A client gets the same answers from a first run and from a recorded one, in both eras of the protocol."""
     server = StdioServerParameters(command=sys.executable, args=[*COMMAND[1:], "mcp"], env=environment, cwd=tmp_path)
     heard = []
     for _ in range(2):
@@ -190,7 +190,7 @@ async def test_the_real_client(environment, tmp_path, mode):
 
 
 def test_a_list_that_has_changed_is_announced(start):
-    """Where a plugin turns out to offer other tools, the client is told, asks again, and the next run knows them."""
+    """If a plugin's tools differ from the record, the client is notified, lists again, and the next run knows them."""
     first_answers(start())
     server = start(MORE="late")
     server.say(HELLO, READY, LIST)
@@ -254,7 +254,7 @@ def uninstalled(site, **_):
     ],
 )
 def test_no_tool_is_listed_that_is_not_for_the_caller(start, places, change, expected):
-    """Whatever was answered before: after a change that leaves tools out, the first list is the right one."""
+    """After a change that removes tools, the first list lacks them, whatever was recorded."""
     before, _ = first_answers(start())
     words = change(**places)
     (_, answer), after = first_answers(start(*words))
@@ -263,7 +263,7 @@ def test_no_tool_is_listed_that_is_not_for_the_caller(start, places, change, exp
 
 
 def test_a_tool_that_is_not_for_the_caller_is_not_run(start):
-    """A call of a tool that the last list had, for a caller who may not use it any more, is refused by the host."""
+    """The host refuses a call of a listed tool that the caller may no longer use."""
     first_answers(start("--trust", "full"))
     server = start("--trust", "public")
     server.say(HELLO, READY, {**CALL, "params": {"name": "owner"}})
@@ -277,7 +277,7 @@ def test_a_tool_that_is_not_for_the_caller_is_not_run(start):
 
 @pytest.mark.parametrize("words", [[], ["--config", "other/config.json"]], ids=["variable", "option"])
 async def test_a_variable_names_the_configuration(environment, tmp_path, words):
-    """BEAVER_CONFIG of a client's `env` is as good as `--config`, which comes first where there are both."""
+    """BEAVER_CONFIG in a client's `env` works like `--config`, which wins over it."""
     mine, other, elsewhere = (tmp_path / name for name in ("mine", "other", "elsewhere"))
     for folder in (other, elsewhere):
         folder.mkdir()
@@ -300,7 +300,7 @@ async def test_a_variable_names_the_configuration(environment, tmp_path, words):
 
 @pytest.fixture
 def record(tmp_path, config):
-    """Return what opens the record for a user, as a run does that starts now."""
+    """Return a function that opens the record of a user, as a run does at its start."""
 
     def of(user="anna", started=None):
         environment = {"HOME": str(tmp_path)}
@@ -320,7 +320,7 @@ def saved(record, answer="answer"):
 
 
 def test_an_answer_is_recorded_once(record):
-    """What is known already is no news; another answer is, and none at all forgets it."""
+    """Saving the same answer again is no news, another answer is, and saving `None` forgets it."""
     news = [saved(record()), saved(record()), saved(record(), "other")]
     known = record().get("request")
     forgetting = saved(record(), None)
@@ -330,7 +330,7 @@ def test_an_answer_is_recorded_once(record):
 
 
 def test_the_first_answer_of_a_run_counts(record):
-    """What the list is later on, when plugins have come or gone, is not what a next run begins with."""
+    """The first answer of a run is recorded, and later ones are not."""
     this = record()
     this.keep("request", "first")
     saved(this, "second")
@@ -339,7 +339,7 @@ def test_the_first_answer_of_a_run_counts(record):
 
 
 def test_a_retired_record_answers_no_more(record):
-    """Once the host is open, it answers itself."""
+    """A retired record answers no request, and keeps the packages of the plugins."""
     saved(record())
     this = record()
     known = this.get("request")
@@ -349,14 +349,14 @@ def test_a_retired_record_answers_no_more(record):
 
 
 def test_nothing_is_recorded_of_code_that_is_newer_than_the_run(record):
-    """Which version of the code has answered is not known then."""
+    """No answer is recorded if the code has changed since the run began."""
     saved(record(started=0))
 
     assert None is record().get("request")
 
 
 def test_nothing_is_recorded_once_the_configuration_has_changed(record, config):
-    """Neither under what it was nor under what it is."""
+    """A run whose configuration has changed records no answer, neither for the old nor for the new one."""
     this, before = record(), config.read_text()
     config.write_text("{}")
     saved(this)
@@ -368,7 +368,7 @@ def test_nothing_is_recorded_once_the_configuration_has_changed(record, config):
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"{}", b'{"version": 0}', b"[" * 100_000], ids=repr)
 def test_a_damaged_record_knows_nothing(record, damage):
-    """It is written anew."""
+    """A damaged record is empty, and the next answer replaces it."""
     saved(record())
     (path,) = record().folder.iterdir()
     path.write_bytes(damage)
@@ -379,7 +379,7 @@ def test_a_damaged_record_knows_nothing(record, damage):
 
 
 def test_a_record_of_a_module_that_is_gone_knows_nothing(record):
-    """A file that is missing is one that has changed."""
+    """A record that names a missing file answers nothing."""
     saved(record())
     (path,) = record().folder.iterdir()
     content = json.loads(path.read_text())
@@ -390,7 +390,7 @@ def test_a_record_of_a_module_that_is_gone_knows_nothing(record):
 
 
 def test_a_record_that_cannot_be_written_is_logged(record, tmp_path, caplog):
-    """The connection goes on without it."""
+    """A record that cannot be written is logged, and the answer is kept for the connection."""
     (tmp_path / ".local").write_text("no folder")
     caplog.set_level("INFO", "beaver_hooks")
     news = saved(record())
@@ -399,7 +399,7 @@ def test_a_record_that_cannot_be_written_is_logged(record, tmp_path, caplog):
 
 
 def test_the_records_that_are_used_last_are_kept(record, monkeypatch):
-    """Those of other callers go, the oldest first."""
+    """Only the records that were used last are kept, and the oldest is deleted."""
     monkeypatch.setattr(recorded_answers, "MOST_RECORDS", 2)
     for number, user in enumerate(("anna", "ben")):
         saved(record(user))
@@ -411,18 +411,18 @@ def test_the_records_that_are_used_last_are_kept(record, monkeypatch):
 
 
 def test_a_search_path_may_have_what_is_no_folder(record, monkeypatch, tmp_path):
-    """An archive, a folder that is not there, and the working directory by an empty name."""
+    """Answers are recorded with a search path that holds a missing archive or an empty name."""
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "none.zip"), ""])
     saved(record())
 
     assert "answer" == record().get("request")
 
 
-# --- What passes between the client and the SDK ------------------------------------------------------------------
+# --- Messages between the client and the SDK ---------------------------------------------------------------------
 
 
 class Out:
-    """Takes what is sent to the client."""
+    """Collects the messages that are sent to the client."""
 
     def __init__(self):
         self.sent = []
@@ -438,7 +438,7 @@ class Out:
 
 
 async def passed(record, *messages):
-    """Return what a client gets whose requests, and the messages of the SDK after them, are these."""
+    """Return the messages that a client gets for these requests and messages of the SDK."""
     out = Out()
     early = EarlyAnswers(out, record)
     for side, message in messages:
@@ -455,7 +455,7 @@ def answer(number, result):
 
 
 async def test_requests_of_the_server_pass(record):
-    """A request of the SDK whose number is that of an answer to come is no answer; what it says otherwise passes."""
+    """A request of the SDK passes to the client, even with the number of a pending answer."""
     asked, ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}, {"jsonrpc": "2.0", "method": "notifications/message"}
     sent = await passed(record(), ("client", LIST), ("sdk", asked), ("sdk", ping), ("sdk", answer(2, {"tools": []})))
 
@@ -463,7 +463,7 @@ async def test_requests_of_the_server_pass(record):
 
 
 async def test_a_number_that_is_used_twice(record):
-    """A client that uses one again before it is answered gets no early answer to the second."""
+    """A second request with the number of a pending one gets no early answer."""
     await passed(record(), ("client", LIST), ("sdk", answer(2, {"tools": []})))
 
     assert [answer(2, {"tools": []})] == await passed(record(), ("client", LIST), ("client", LIST))
@@ -471,7 +471,7 @@ async def test_a_number_that_is_used_twice(record):
 
 @pytest.mark.parametrize(("opening", "told"), [(HELLO, [CHANGED]), ({**HELLO, "method": "server/discover"}, [])])
 async def test_only_a_client_that_shakes_hands_is_told(record, opening, told):
-    """In the protocol without a handshake lists are asked for each time, and nothing is told unasked."""
+    """Only a client that made a handshake is notified that a list has changed."""
     await passed(record(), ("client", opening), ("client", LIST), ("sdk", answer(1, {})), ("sdk", answer(2, {"a": 1})))
     failed = {"jsonrpc": "2.0", "id": 2, "error": {"code": 1, "message": "no"}}
     sent = await passed(record(), ("client", opening), ("client", LIST), ("sdk", answer(1, {"b": 1})), ("sdk", failed))
@@ -496,7 +496,7 @@ META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontex
     ],
 )
 def test_which_requests_are_the_same(params, other, same):
-    """The same but for who the client is, and where it is told of progress."""
+    """Two requests are the same if they differ only in the client's name or the progress token."""
     one, two = (as_request(json.dumps({**LIST, "params": each})) for each in (params, other))
 
     assert same is (one == two)
@@ -516,12 +516,12 @@ def test_which_requests_are_the_same(params, other, same):
     ids=lambda line: line[:40],
 )
 def test_other_lines_are_left_to_the_sdk(line):
-    """Whatever is no request that opens a connection."""
+    """Other lines are not requests for an early answer."""
     assert None is as_request(line)
 
 
 def test_the_record_is_private(record):
-    """Only its user reads it."""
+    """The record's file and folder can be read by their user only."""
     saved(record())
     (path,) = record().folder.iterdir()
 

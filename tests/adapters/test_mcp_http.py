@@ -1,4 +1,4 @@
-"""`beaver mcp --http`: a real process, the SDK's real client, and strangers at the door."""
+"""`beaver mcp --http`: a real process, the SDK's real client, and refused callers."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ LOOKING = """
 
 @pytest.fixture
 def environment(tmp_path):
-    """Install a plugin that says who asks; state and configuration are in a scratch folder."""
+    """Install a plugin that returns its caller; state and configuration are in a scratch folder."""
     config = tmp_path / "config.json"
     sections = {"memory": {"mode": "curated"}, "host": {"stateFolder": ".beaver"}}
     config.write_text(json.dumps({**sections, "plugins": {"disabled": ["tally"]}}))
@@ -86,7 +86,7 @@ class Running:
 
 @pytest.fixture
 def start(environment, tmp_path):
-    """Return what starts a server and waits until it listens; what runs still is ended with the test."""
+    """Return a function that starts a server and waits until it listens; the servers are killed after the test."""
     started = []
 
     def run(*words, **more):
@@ -139,7 +139,7 @@ async def test_a_conversation_with_the_real_client(start, mode):
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 async def test_a_signal_ends_it_whoever_is_connected(start, tmp_path, number, code):
-    """An open stream does not keep it; the host is closed, so that the trail says nothing was lost."""
+    """A signal ends the server in spite of an open stream, with the signal's exit code and one line on stderr."""
     running = start()
     headers = bearer(running.token)
     async with httpx2.AsyncClient(headers={**headers, **ACCEPT}) as http:
@@ -153,7 +153,7 @@ async def test_a_signal_ends_it_whoever_is_connected(start, tmp_path, number, co
 
 
 def test_the_token_is_made_once(start):
-    """In a file that nobody else may read; its path is said, the token never."""
+    """The token is made once, in a private file; the server prints the file's path and never the token."""
     first = start()
     token, path = first.token, first.source.removeprefix("in ")
     _, _, errors = first.end()
@@ -164,7 +164,7 @@ def test_the_token_is_made_once(start):
 
 
 def test_the_token_of_the_environment(start, tmp_path):
-    """It comes first, and no file is made."""
+    """The token of BEAVER_MCP_TOKEN is used first, and no file is created."""
     token = "t" * 16
     running = start(BEAVER_MCP_TOKEN=f" {token}\n")
 
@@ -173,7 +173,7 @@ def test_the_token_of_the_environment(start, tmp_path):
 
 
 def test_strangers_stay_outside(start):
-    """Without the token, with another one, with two; from a foreign page, under a foreign name."""
+    """A request without the one right token, from a foreign page or under a foreign host name is refused."""
     running = start()
     token = running.token
     right = bearer(token)
@@ -208,7 +208,7 @@ def test_strangers_stay_outside(start):
 
 
 def test_an_answer_to_a_stranger_says_what_is_wanted(start):
-    """And nothing about this server."""
+    """A refused request names the required header and nothing about the server."""
     answer = knock(start().url, {})
 
     said = "This server wants its token: `Authorization: Bearer TOKEN`.\n"
@@ -217,7 +217,7 @@ def test_an_answer_to_a_stranger_says_what_is_wanted(start):
 
 
 def test_garbage_harms_nobody(start):
-    """No JSON, no request, too much: an answer each, and the next one is served."""
+    """Garbage gets an error of the client's, and the next request is served."""
     running = start()
     right = {**bearer(running.token), **ACCEPT, "content-type": "application/json"}
     with httpx2.Client(headers=right) as http:
@@ -239,7 +239,7 @@ def test_garbage_harms_nobody(start):
 
 
 async def asked(running, mode):
-    """Return what the plugin was told about two calls of one connection."""
+    """Return the callers that the plugin saw in two calls of one connection."""
     async with (
         httpx2.AsyncClient(headers=bearer(running.token)) as http,
         Client(streamable_http_client(running.url, http_client=http), mode=mode) as asking,
@@ -248,7 +248,7 @@ async def asked(running, mode):
 
 
 async def test_each_session_of_the_protocol_is_one(start):
-    """Sessions are kept apart; where the protocol has none, all calls are in one. Nobody is trusted unasked."""
+    """Each legacy session has its own id, calls without one share an id, and all have public trust by default."""
     running = start()
     (first, again), (other, _) = await asked(running, "legacy"), await asked(running, "legacy")
     (newest, _), (too, _) = await asked(running, "auto"), await asked(running, "auto")
@@ -259,7 +259,7 @@ async def test_each_session_of_the_protocol_is_one(start):
 
 
 async def test_who_speaks_is_said_once_for_all(start):
-    """User, session and trust of the command line hold for every connection."""
+    """User, session and trust of the command line apply to every connection."""
     running = start("--user", "u", "--session", "s", "--trust", "inner")
 
     said = {"session": "s", "user": "u", "trust": "inner"}
@@ -267,7 +267,7 @@ async def test_who_speaks_is_said_once_for_all(start):
 
 
 def test_what_is_audited(start, environment, tmp_path):
-    """Each use of a tool, and no id of a session."""
+    """Each call of a tool is audited, without the session's id."""
     running = start()
     (first, _) = asyncio.run(asked(running, "legacy"))
     running.end()
@@ -287,7 +287,7 @@ def test_what_is_audited(start, environment, tmp_path):
     ],
 )  # fmt: skip
 def test_where_it_does_not_listen(environment, tmp_path, words, code, said):
-    """Other machines are let in only by somebody who says so; an address that cannot be had is said."""
+    """Listening for other machines needs an option, and an address that is not available is an error."""
     done = subprocess.run(
         [*COMMAND, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
     )
@@ -296,7 +296,7 @@ def test_where_it_does_not_listen(environment, tmp_path, words, code, said):
 
 
 def test_a_name_lets_others_in(start):
-    """Whoever calls this machine by that name is served, and whoever calls it by another is not."""
+    """Requests under the given name are served, and requests under an unknown name are refused."""
     running = start("--name", "here.example")
     port = running.url.split(":")[2].split("/")[0]
     hosts = ["here.example", f"here.example:{port}", f"127.0.0.1:{port}", "there.example"]
@@ -308,7 +308,7 @@ def test_a_name_lets_others_in(start):
 
 @pytest.mark.parametrize("token", ["short", "with blanks in it, and long", "ümlaut-is-no-token-at-all"])
 def test_a_token_that_is_none(environment, tmp_path, token):
-    """It is refused without being shown, and nothing listens."""
+    """A malformed token is refused without being shown, and the server does not start."""
     done = subprocess.run(
         COMMAND, cwd=tmp_path, env={**environment, "BEAVER_MCP_TOKEN": token}, capture_output=True, text=True,
         timeout=SECONDS, check=False,
@@ -319,7 +319,7 @@ def test_a_token_that_is_none(environment, tmp_path, token):
 
 
 def test_the_secret_is_in_no_log(start):
-    """A token that is a canary leaves no trace on stderr, however it is knocked with."""
+    """The token does not appear on stderr, even in a header that is refused."""
     canary = make_canary()
     token = re.sub(r"[^A-Za-z0-9]", "x", canary.reveal())
     running = start(BEAVER_MCP_TOKEN=token, BEAVER_LOG_LEVEL="debug")

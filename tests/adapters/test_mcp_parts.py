@@ -42,13 +42,13 @@ for _ in range(100_000):
 
 
 def elsewhere(folder):
-    """Return an environment whose record of what was made here is in a folder."""
+    """Return an environment whose record of written files is in a folder."""
     return {"XDG_STATE_HOME": str(folder / "xdg")}
 
 
 @given(TRICKY | st.dictionaries(st.text(), PLAIN))
 def test_whatever_is_listed_the_protocol_can_send(parameters):
-    """A schema that is let through is one that the SDK takes, in both of its eras, and says all that it said."""
+    """Every schema that is let through can be sent in both eras of the protocol."""
     with contextlib.suppress(UnusableSchemaError):
         schema = input_schema(parameters)
         tool = types.Tool(name="t", description="", input_schema=schema)
@@ -67,13 +67,13 @@ def test_whatever_is_listed_the_protocol_can_send(parameters):
     ],
 )
 def test_all_texts_of_plain_data_are_made_clean(value, expected):
-    """Keys too."""
+    """All strings of plain data are cleaned, keys too."""
     assert expected == clean_all(value)
 
 
 @pytest.mark.parametrize("arguments", [{"x": {1}}, {"x": DEEP}])
 def test_arguments_that_are_no_json(arguments):
-    """Whatever a client's JSON reader made of them, they are refused with a sentence."""
+    """Arguments that are not a JSON object are refused with a sentence."""
     with pytest.raises(UnfitArgumentsError) as caught:
         _strict(arguments)
 
@@ -81,14 +81,14 @@ def test_arguments_that_are_no_json(arguments):
 
 
 def test_an_identity_is_checked():
-    """Trust is one of four, and a user or a session has a name; nothing else is guessed."""
+    """An unknown trust, a user that is no text, and a blank user or session are refused."""
     for wrong in ({"trust": "total"}, {"user": 7}, {"user": ""}, {"session": " "}):
         with pytest.raises(ValueError):
             Identity(**wrong)
 
 
 def test_an_identity_is_the_context_of_a_command():
-    """With the session that the call is in."""
+    """The context of a command has the identity's user, trust and scope, and the call's session."""
     identity = Identity(user="u", trust="inner", scope=Scope(agent="a"))
 
     expected = CommandContext(session="s", user="u", trust=Trust.INNER, scope=Scope(agent="a"))
@@ -130,7 +130,7 @@ class Door:
 
 @pytest.mark.parametrize("given", [b"Bearer the-token-of-this-test", b"bearer  the-token-of-this-test "])
 async def test_the_token_opens_the_gate(given):
-    """However the scheme is written."""
+    """The right token opens the gate, however the scheme is written."""
     door = Door()
     await door.knock(given)
 
@@ -150,7 +150,7 @@ async def test_the_token_opens_the_gate(given):
     ],
 )
 async def test_nothing_else_does(given):
-    """The application does not hear of it."""
+    """Any other authorization gets a 401, and the application does not see the request."""
     door = Door()
     sent = await door.knock(*given)
 
@@ -158,14 +158,14 @@ async def test_nothing_else_does(given):
 
 
 async def test_a_websocket_is_not_let_in():
-    """There is nothing behind the gate that speaks it."""
+    """The gate refuses a WebSocket without an answer, and the application does not see it."""
     door = Door()
 
     assert ([], []) == (await door.knock(kind="websocket"), door.came)
 
 
 async def test_the_life_of_the_application_passes():
-    """Starting and stopping need no token."""
+    """Starting and stopping the application needs no token."""
     door = Door()
     await door.knock(kind="lifespan")
 
@@ -191,7 +191,7 @@ def body(**more):
     ],
 )
 async def test_a_stream_that_is_cut_short_is_ended(messages, count):
-    """As when the server ends; any other answer is left as it is."""
+    """A stream that was cut short is ended, and any other answer stays as it is."""
     door = Door(*messages)
 
     assert count == len(await door.knock(b"Bearer the-token-of-this-test"))
@@ -201,7 +201,7 @@ async def test_a_stream_that_is_cut_short_is_ended(messages, count):
 
 
 async def test_a_session_that_its_client_has_left_ends(tmp_path):
-    """A client that goes without a word leaves nothing behind for good."""
+    """A session that its client has left is removed after its idle time."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
     asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
     token = Secret("the-token-of-this-test")
@@ -227,7 +227,7 @@ async def test_a_session_that_its_client_has_left_ends(tmp_path):
 
 
 def test_a_token_is_made_once(tmp_path):
-    """It is the same the next time, in a file for nobody else, and hidden from git with the rest of the state."""
+    """The token is the same at the next start, in a private file that git ignores, and not in its `repr`."""
     first, second = (find_token(tmp_path / "state", elsewhere(tmp_path)) for _ in range(2))
     path = tmp_path / "state" / "mcp.token"
 
@@ -237,7 +237,7 @@ def test_a_token_is_made_once(tmp_path):
 
 
 def test_a_token_that_others_can_read_is_tightened(tmp_path):
-    """From then on it is nobody else's."""
+    """A token file that other users can read becomes private."""
     made = find_token(tmp_path, elsewhere(tmp_path))
     path = tmp_path / "mcp.token"
     path.chmod(0o644)
@@ -247,7 +247,7 @@ def test_a_token_that_others_can_read_is_tightened(tmp_path):
 
 @pytest.mark.parametrize("before", [False, True])
 def test_a_token_that_a_repository_brings(tmp_path, before):
-    """Whoever wrote it knows it: it is refused without being shown, also where one was made here before."""
+    """A token that was not written on this machine is refused without being shown, also where one was made before."""
     path, known = tmp_path / "mcp.token", "k" * 20
     if before:
         find_token(tmp_path, elsewhere(tmp_path))
@@ -266,7 +266,7 @@ def test_a_token_that_a_repository_brings(tmp_path, before):
 
 @pytest.mark.parametrize("content", [b"", b"short", b"\xff" * 20, b"two lines\nof them, and long", b"x" * 2000])
 def test_a_file_without_a_token(tmp_path, content):
-    """It is refused by its path, and left as it is."""
+    """A file without a usable token is refused by its path, and stays unchanged."""
     path = tmp_path / "mcp.token"
     path.write_bytes(content)
     with pytest.raises(ConfigurationError) as caught:
@@ -277,7 +277,7 @@ def test_a_file_without_a_token(tmp_path, content):
 
 
 def test_a_link_is_no_token_file(tmp_path):
-    """Whoever laid it does not choose the token."""
+    """A symbolic link in the place of the token file is refused."""
     (tmp_path / "other").write_text("t" * 20)
     (tmp_path / "mcp.token").symlink_to(tmp_path / "other")
     with pytest.raises(ConfigurationError):
@@ -285,7 +285,7 @@ def test_a_link_is_no_token_file(tmp_path):
 
 
 def test_a_folder_is_no_token_file(tmp_path):
-    """It is said, with the remedy."""
+    """A folder in the place of the token file is an error with the remedy."""
     (tmp_path / "mcp.token").mkdir()
     with pytest.raises(ConfigurationError) as caught:
         find_token(tmp_path, elsewhere(tmp_path))
@@ -297,7 +297,7 @@ def test_a_folder_is_no_token_file(tmp_path):
 
 
 def test_a_state_folder_that_is_none(tmp_path):
-    """It is said as everywhere."""
+    """A file in the place of the state folder raises `AuditUnavailable`."""
     (tmp_path / "state").write_text("")
     with pytest.raises(AuditUnavailable):
         find_token(tmp_path / "state", elsewhere(tmp_path))
@@ -314,7 +314,7 @@ def test_a_state_folder_that_is_none(tmp_path):
     ],
 )
 def test_loopback(host, expected):
-    """An address that other machines reach, or a name that could be one, needs names."""
+    """An address that other machines can reach is refused unless names are given."""
     assert expected == is_loopback(host)
     if not expected:
         with pytest.raises(HostMisused):
@@ -323,7 +323,7 @@ def test_loopback(host, expected):
 
 
 def test_who_is_let_through():
-    """This machine under its own names and those that were given, on this port or on a usual one."""
+    """Allowed are this machine's names and the given ones, with the port or without one."""
     allowed = HttpPlace(names=("here",)).allowed(8000)
 
     names = [f"{each}{port}" for each in ("127.0.0.1", "localhost", "[::1]", "here") for port in ("", ":8000")]
@@ -333,7 +333,7 @@ def test_who_is_let_through():
 
 
 def test_a_port_that_is_taken():
-    """One sentence."""
+    """A port that is taken raises an error with one sentence."""
     with HttpPlace(port=0).bound() as taken:
         port = taken.getsockname()[1]
         with pytest.raises(HostMisused) as caught:
@@ -348,7 +348,7 @@ def test_a_port_that_is_taken():
 
 @pytest.fixture
 def pipe():
-    """Both ends, as unbuffered files: an end that a test closed is not closed again under another file's number."""
+    """The two ends of a pipe, as unbuffered files, which a test may close."""
     read, write = os.pipe()
     with os.fdopen(read, "rb", buffering=0) as reading:
         with os.fdopen(write, "wb", buffering=0) as writing:
@@ -361,7 +361,7 @@ def pipe():
 
 @given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]))), st.booleans())
 def test_lines_arrive_as_they_were_written(lines, ended):
-    """In order, whatever is in them; blank ones are left out, and the last needs no end."""
+    """Lines arrive in order and unchanged, without blank ones, and the last one needs no line end."""
     data = "\n".join(lines).encode() + b"\n" * ended
 
     async def read():
@@ -384,7 +384,7 @@ def _write(target, data):
 
 
 async def test_more_lines_than_are_read_ahead(pipe):
-    """The reader waits, and nothing is lost."""
+    """All lines arrive, even if they are more than are read ahead."""
     read, write = pipe
     write.write(b"x\n" * 1000)
     write.close()
@@ -393,7 +393,7 @@ async def test_more_lines_than_are_read_ahead(pipe):
 
 
 async def test_a_message_without_end(pipe, monkeypatch, caplog):
-    """The connection is ended before the memory is full."""
+    """A line that is too long ends the lines and is logged."""
     monkeypatch.setattr("beaver_hooks.adapters.mcp_server.standard_streams.LONGEST_LINE", 10)
     read, write = pipe
     write.write(b"fine\n" + b"x" * 11)
@@ -403,7 +403,7 @@ async def test_a_message_without_end(pipe, monkeypatch, caplog):
 
 
 async def test_a_descriptor_that_cannot_be_read(pipe, caplog):
-    """It is the end, and the log says why."""
+    """A descriptor that cannot be read ends the lines, and the log names the error."""
     _, write = pipe
 
     assert [] == [line async for line in LinesIn(write.fileno())]
@@ -411,7 +411,7 @@ async def test_a_descriptor_that_cannot_be_read(pipe, caplog):
 
 
 async def test_lines_can_be_ended_here(pipe):
-    """Whoever waits for one is told."""
+    """`end` ends the lines for a caller that waits for the next one."""
     lines = LinesIn(pipe[0].fileno())
     waiting = asyncio.create_task(anext(lines, None))
     lines.end()
@@ -420,7 +420,7 @@ async def test_lines_can_be_ended_here(pipe):
 
 
 async def test_what_is_written_is_there_once_it_is_flushed(pipe):
-    """In UTF-8, in order; a lone surrogate does not stop it."""
+    """Flushed text is written in UTF-8 and in order, with a lone surrogate replaced."""
     read, write = pipe
     out = TextOut(write.fileno(), lambda: None)
     await out.write("é")
@@ -431,7 +431,7 @@ async def test_what_is_written_is_there_once_it_is_flushed(pipe):
 
 
 async def test_a_reader_that_is_gone_is_told_once_somebody_writes(pipe):
-    """What is written from then on is dropped."""
+    """When the reader is gone, the next write reports it and later writes are dropped."""
     read, write = pipe
     read.close()
     gone = asyncio.Event()
@@ -444,7 +444,7 @@ async def test_a_reader_that_is_gone_is_told_once_somebody_writes(pipe):
 
 
 async def test_whoever_stops_waiting_harms_nobody(pipe):
-    """A flush that is cancelled leaves the thread to itself."""
+    """A flush that is cancelled does not stop the thread from writing all of the text."""
     read, write = pipe
     out = TextOut(write.fileno(), lambda: None)
     await out.write("x" * 1_000_000)
@@ -461,7 +461,7 @@ async def test_whoever_stops_waiting_harms_nobody(pipe):
 
 
 def test_standard_streams_are_lent_and_given_back(capfd):
-    """Meanwhile stdin is empty, and stdout goes to stderr; the wire is where they were."""
+    """While lent, stdin is empty and stdout goes to stderr; afterwards stdout is as before."""
     with lent() as (_, write):
         os.write(1, b"written\n")
         assert b"" == os.read(0, 1)
@@ -489,7 +489,7 @@ def make_host(tmp_path):
 
 
 async def test_a_wire_of_ones_own(make_host):
-    """Any two descriptors will do; the end of the one is the end of the connection."""
+    """The server runs over any two descriptors, and ends when its input ends."""
     (read, to_server), (from_server, write) = os.pipe(), os.pipe()
     os.write(to_server, json.dumps(HELLO).encode() + b"\n")
     os.close(to_server)
@@ -504,7 +504,7 @@ async def test_a_wire_of_ones_own(make_host):
 
 
 async def test_standard_input_that_is_at_its_end(make_host, capfd):
-    """The connection ends at once, and nothing is said."""
+    """The connection ends at once, without output."""
     async with make_host() as host:
         await asyncio.wait_for(serve_stdio(MemoryServer(host)), SECONDS)
 
@@ -513,7 +513,7 @@ async def test_standard_input_that_is_at_its_end(make_host, capfd):
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 async def test_a_server_that_is_cancelled(make_host, address):
-    """It serves until then, and its port is free afterwards."""
+    """A cancelled server stops serving and frees its port."""
     listening = asyncio.get_running_loop().create_future()
     secret = Secret("the-token-of-this-test")
     async with make_host() as host:
@@ -535,7 +535,7 @@ async def test_a_server_that_is_cancelled(make_host, address):
 
 
 def test_the_package_says_what_it_has():
-    """Its names are there before they are imported, and a wrong one is an error as in any module."""
+    """`dir` of the package lists its names before they are imported, and a wrong name is an AttributeError."""
     assert {*mcp_server.__all__} == {*mcp_server.__all__} & {*dir(mcp_server)}
     with pytest.raises(AttributeError, match="has no attribute 'Serve'"):
-        mcp_server.Serve  # noqa: B018 - looking is the point
+        mcp_server.Serve  # noqa: B018 - the access itself is under test

@@ -62,7 +62,7 @@ def plugin(*tools, commands=(), rules=()):
 
 
 def client(host, identity=None, mode="auto"):
-    # What was asked once is asked again: the tests change what there is.
+    # Without a cache, because the tests change the tools and prompts between requests.
     return Client(MemoryServer(host, identity).server, mode=mode, cache=None)
 
 
@@ -77,7 +77,7 @@ def events(sink, name):
 
 @ERAS
 async def test_tools_are_listed_with_their_own_schemas(make_host, mode):
-    """Name, description and schema of each plugin's tools, the schema unchanged."""
+    """Each plugin's tools are listed with name, description and unchanged schema."""
     plugins = {"p": plugin(tool(echo, "echo", SCHEMA)), "q": plugin(tool(nothing))}
     async with make_host(plugins) as host, client(host, mode=mode) as asking:
         tools = (await asking.list_tools()).tools
@@ -90,7 +90,7 @@ async def test_tools_are_listed_with_their_own_schemas(make_host, mode):
 
 @ERAS
 async def test_two_tools_run_side_by_side(make_host, mode):
-    """Each call gets its own answer."""
+    """Two tools run at the same time, and each call gets its own result."""
     both = asyncio.Barrier(2)
 
     async def meet(arguments, *_):
@@ -148,7 +148,7 @@ async def test_each_connection_is_a_session(make_host, mode):
 
 
 async def test_no_hook_is_called_and_the_call_is_audited(make_host, sink):
-    """A client that only pulls opens no turn."""
+    """A tool call calls no hook of a turn, and is audited."""
     one = plugin(tool(echo, "echo", SCHEMA))
     async with make_host({"p": one}) as host, client(host) as asking:
         await asking.call_tool("echo", {"text": "hello"})
@@ -162,7 +162,7 @@ async def test_no_hook_is_called_and_the_call_is_audited(make_host, sink):
 
 @ERAS
 async def test_a_tool_that_fails_is_an_error_of_one_line(make_host, sink, canary, mode):
-    """Its type and what it says, without a traceback or the secret; the host writes it down."""
+    """A failing tool returns its error's type and text in one line without the secret, and is audited."""
 
     async def fail(*_):
         raise LookupError(f"nothing\nthere for {canary.reveal()}")
@@ -176,7 +176,7 @@ async def test_a_tool_that_fails_is_an_error_of_one_line(make_host, sink, canary
 
 
 async def test_a_tool_that_hangs_is_an_error(make_host):
-    """The client has its answer at the tool's deadline."""
+    """A tool that hangs returns an error at its deadline."""
 
     async def hang(*_):
         await asyncio.get_running_loop().create_future()
@@ -193,7 +193,7 @@ async def test_a_tool_that_hangs_is_an_error(make_host):
     [(object(), "TypeError: a object has no form in JSON"), ("\ud800", "\ufffd"), ("a\0b", "a\ufffdb")],
 )
 async def test_what_a_tool_returns_is_made_fit_to_be_sent(make_host, value, said):
-    """What has no form for a client is an error, and lone surrogates do not end the connection."""
+    """A result that cannot be sent is an error, and lone surrogates do not end the connection."""
 
     async def give(*_):
         return value
@@ -205,7 +205,7 @@ async def test_what_a_tool_returns_is_made_fit_to_be_sent(make_host, value, said
 
 
 async def test_long_output_is_cut_with_a_mark(make_host):
-    """The client's model gets the beginning, and is told what is missing."""
+    """Long output is cut, and its last line says how many characters are missing."""
 
     async def give(*_):
         return "x" * 30_000
@@ -236,14 +236,14 @@ for _ in range(60):
     ],
 )
 async def test_garbage_arguments_are_an_error_that_helps(make_host, arguments, said):
-    """The model can mend its call; the tool is not run."""
+    """Wrong arguments are an error that names the problem, and the next call of the tool succeeds."""
     async with make_host({"p": plugin(tool(echo, "echo", SCHEMA))}) as host, client(host) as asking:
         assert (True, said) == text_of(await asking.call_tool("echo", arguments))
         assert (False, "fine") == text_of(await asking.call_tool("echo", {"text": "fine"}))
 
 
 async def test_an_unknown_tool_is_refused_with_those_that_there_are(make_host):
-    """As the protocol wants it: an error of the request, not of the tool."""
+    """An unknown tool is an error of the request, which lists the tools."""
     async with make_host({"p": plugin(tool(name="recall"))}) as host, client(host) as asking:
         with pytest.raises(MCPError) as caught:
             await asking.call_tool("recal")
@@ -267,7 +267,7 @@ async def test_an_unknown_tool_is_refused_with_those_that_there_are(make_host):
     ],
 )
 async def test_an_unusable_tool_costs_the_others_nothing(make_host, sink, mode, case):
-    """It is refused, loudly and once; the others are listed and run."""
+    """A tool with an unusable name or schema is refused with one audit event, and the others work."""
     name, parameters, why = case
     plugins = {"p": plugin(tool(nothing, name, parameters), tool(nothing, "fine"))}
     async with make_host(plugins) as host, client(host, mode=mode) as asking:
@@ -281,7 +281,7 @@ async def test_an_unusable_tool_costs_the_others_nothing(make_host, sink, mode, 
 
 
 async def test_a_broken_schema_is_said_when_the_tool_is_called(make_host, sink):
-    """It looks like one, so it is listed; nothing can be checked against it."""
+    """A tool with a broken schema is listed, and its call is an error."""
     broken = {"properties": {"text": {"type": "nonsense"}}}
     async with make_host({"p": plugin(tool(nothing, "recall", broken))}) as host, client(host) as asking:
         answer = text_of(await asking.call_tool("recall", {"text": "t"}))
@@ -291,7 +291,7 @@ async def test_a_broken_schema_is_said_when_the_tool_is_called(make_host, sink):
 
 
 async def test_plugins_that_come_and_go_show_in_the_next_list(make_host):
-    """Tools, prompts and health; and the instructions of the next connection."""
+    """Tools, prompts and instructions change with the plugins, in open connections and new ones."""
     guest = plugin(tool(name="other"), commands=[Command(name="show", summary="s", run=nothing)], rules=["Mind it."])
     async with make_host({"p": plugin(tool())}) as host:
         memory = MemoryServer(host)
@@ -319,7 +319,7 @@ async def show(words, context, report):
 
 @ERAS
 async def test_a_command_is_a_prompt(make_host, mode):
-    """It runs with its words, for the identity; what it says comes as data, between two boundary lines."""
+    """A command is a prompt, which runs for the identity and returns its output between boundaries."""
     commands = [Command(name="show", summary="what is kept", run=show)]
     identity = Identity(user="u", session="s", trust="full")
     async with make_host({"p": plugin(commands=commands)}) as host, client(host, identity, mode) as asking:
@@ -336,7 +336,7 @@ async def test_a_command_is_a_prompt(make_host, mode):
 
 
 async def test_a_command_that_says_nothing(make_host):
-    """There is a message all the same."""
+    """A command without output still returns a message."""
 
     async def silent(*_):
         return " "
@@ -350,7 +350,7 @@ async def test_a_command_that_says_nothing(make_host):
 
 @ERAS
 async def test_a_command_that_fails(make_host, canary, mode):
-    """One line without the secret, as an error of the request: a prompt has no other."""
+    """A failing command is an error of the request, in one line without the secret."""
 
     async def fail(*_):
         raise ValueError(f"no {canary.reveal()}")
@@ -371,7 +371,7 @@ async def test_a_command_that_fails(make_host, canary, mode):
     ],
 )
 async def test_a_prompt_that_cannot_be_had(make_host, name, arguments, said):
-    """It is refused; nothing is run."""
+    """A prompt with a wrong name or wrong arguments is refused."""
     commands = [Command(name="show", summary="s", run=show)]
     async with make_host({"p": plugin(commands=commands)}) as host, client(host) as asking:
         with pytest.raises(MCPError) as caught:
@@ -381,7 +381,7 @@ async def test_a_prompt_that_cannot_be_had(make_host, name, arguments, said):
 
 
 async def test_commands_whose_names_make_no_prompt_are_refused_once(make_host, sink):
-    """Blanks in a name, and two that would be called the same."""
+    """Commands whose names have blanks or are taken are left out, and are each audited once."""
     one = plugin(commands=[Command(name=each, summary="s", run=show) for each in ("b_c", "has blanks")])
     two = plugin(commands=[Command(name="c", summary="s", run=show)])
     async with make_host({"a": one, "a_b": two}) as host, client(host) as asking:
@@ -396,7 +396,7 @@ async def test_commands_whose_names_make_no_prompt_are_refused_once(make_host, s
 
 @ERAS
 async def test_health_is_a_resource(make_host, mode):
-    """As JSON with state, since and sources, and as lines for people."""
+    """The health is a resource as JSON and as text."""
 
     async def fail(*_):
         raise ValueError("the prompt was: buy milk")
@@ -420,7 +420,7 @@ async def test_health_is_a_resource(make_host, mode):
 
 
 async def test_a_stranger_reads_the_state_alone(make_host):
-    """A client of less than full trust is told that a plugin is degraded, and not what is at fault."""
+    """A client of less than full trust reads the state of a plugin, and neither reason nor source of its fault."""
 
     async def fail(*_):
         raise ValueError("a folder of the owner")
@@ -440,7 +440,7 @@ async def test_a_stranger_reads_the_state_alone(make_host):
 
 
 async def test_the_secret_is_in_no_answer(make_host, canary):
-    """Not in a list, an answer, an error, a prompt, a resource or the instructions."""
+    """The secret is in no list, answer, error, prompt, resource or instruction."""
     secret = canary.reveal()
 
     async def leak(*_):
@@ -465,7 +465,7 @@ async def test_the_secret_is_in_no_answer(make_host, canary):
 
 
 async def test_the_rules_are_the_instructions(make_host):
-    """Those of all plugins, in order; there are none where no plugin has any."""
+    """The instructions are the rules of all plugins in order, or `None` without rules."""
     plugins = {"p": plugin(rules=["Mind the gap.", "Mind the step."]), "q": plugin(rules=["Mind \ud800."])}
     async with make_host(plugins) as host, client(host) as asking:
         assert "Mind the gap.\n\nMind the step.\n\nMind \ufffd." == asking.instructions
@@ -474,7 +474,7 @@ async def test_the_rules_are_the_instructions(make_host):
 
 
 async def test_the_rules_are_for_those_who_may_use_the_tools(make_host):
-    """A client is told no rules of a plugin whose tools it may not use, and none at all while memory is off."""
+    """A client gets no rules of a plugin whose tools it may not use, and none at all while memory is off."""
     closed = Tool(name="closed", description="", parameters={}, run=nothing, allows=lambda caller: False)
     plugins = {"p": plugin(closed, rules=["Of the closed."]), "q": plugin(tool(), rules=["Of the open."])}
     async with make_host(plugins) as host:
@@ -489,7 +489,7 @@ async def test_the_rules_are_for_those_who_may_use_the_tools(make_host):
 
 @ERAS
 async def test_a_host_that_was_closed_says_so(make_host, mode):
-    """One sentence, and the connection goes on."""
+    """Requests to a closed host get an error, and the connection goes on."""
     host = make_host({"p": plugin(tool())})
     async with host:
         asking = client(host, mode=mode)
@@ -503,7 +503,7 @@ async def test_a_host_that_was_closed_says_so(make_host, mode):
 
 @ERAS
 async def test_what_nobody_foresaw_is_named_by_its_type_alone(make_host, sink, mode, monkeypatch):
-    """No text of it reaches the client; the host writes it down."""
+    """An unexpected error reaches the client by its type only, and is audited."""
     async with make_host({"p": plugin()}) as host, client(host, mode=mode) as asking:
 
         def fails():
@@ -518,7 +518,7 @@ async def test_what_nobody_foresaw_is_named_by_its_type_alone(make_host, sink, m
 
 
 async def test_a_cancelled_request_cancels_the_tool(make_host):
-    """A client that gives up does not leave the tool running."""
+    """A request that the client cancels cancels the tool."""
     started, ended = asyncio.Event(), asyncio.Event()
 
     async def hang(*_):
@@ -537,7 +537,7 @@ async def test_a_cancelled_request_cancels_the_tool(make_host):
 
 
 async def test_curated_memory(make_host, tmp_path):
-    """The installed plugin's tool and commands work without a turn."""
+    """The curated plugin's tool and commands work without a turn."""
     owner = Identity(trust=Trust.FULL)
     async with make_host({}, entry_points=["curated"]) as host, client(host, owner) as asking:
         entry = {"target": "user", "action": "add", "content": "The user likes tea."}

@@ -95,7 +95,7 @@ def environment(tmp_path, monkeypatch, canary):
 
 @pytest.fixture
 def start(environment, tmp_path):
-    """Return what starts `beaver mcp`; what runs still is ended with the test."""
+    """Return a function that starts `beaver mcp`; the processes are killed after the test."""
     started = []
 
     def run(*words):
@@ -125,7 +125,7 @@ def hear(process):
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_conversation_with_the_real_client(environment, tmp_path, mode, canary):
-    """Tools, prompts and health over the pipes; what a plugin or its child prints goes to stderr, the secret nowhere."""
+    """Tools, prompts and health work over the pipes, plugins' output goes to stderr, and the secret is nowhere."""
     arguments = [*COMMAND[1:], "mcp", "--user", "u", "--session", "s"]
     parameters = StdioServerParameters(command=sys.executable, args=arguments, env=environment, cwd=tmp_path)
     with (tmp_path / "stderr").open("w+") as errors:
@@ -151,7 +151,7 @@ async def test_a_conversation_with_the_real_client(environment, tmp_path, mode, 
 
 
 def test_the_end_of_stdin_ends_it(start):
-    """The host is closed, stdout has nothing but the protocol, the exit code is 0."""
+    """The end of stdin closes the host and exits with 0, and stdout holds only the protocol."""
     process = start()
     say(process, HELLO)
     answer = hear(process)
@@ -165,7 +165,7 @@ def test_the_end_of_stdin_ends_it(start):
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=str
 )
 def test_a_signal_ends_it(start, number, code):
-    """While stdin is open and a tool hangs: the host is closed, and the call is told that it will have no answer."""
+    """A signal while a tool hangs closes the host, and the open call gets the error "Connection closed"."""
     process = start()
     say(process, HELLO, READY, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "hang"}})
     hear(process)
@@ -181,7 +181,7 @@ def test_a_signal_ends_it(start, number, code):
 
 
 def test_a_client_that_is_gone_ends_it(start):
-    """Whoever closes both ends is not waited for."""
+    """The process ends without waiting for a client that has closed its output."""
     process = start()
     say(process, HELLO)
     hear(process)
@@ -193,7 +193,7 @@ def test_a_client_that_is_gone_ends_it(start):
 
 
 def test_a_client_that_does_not_read_keeps_nobody(start):
-    """A full pipe does not keep the process from ending when it is told to."""
+    """A full pipe does not keep the process from ending on a signal."""
     process = start()
     say(process, HELLO, READY)
     hear(process)
@@ -205,7 +205,7 @@ def test_a_client_that_does_not_read_keeps_nobody(start):
 
 
 def test_garbage_on_stdin_harms_nobody(start):
-    """Blank lines, no JSON, no UTF-8, no message: what comes after them is answered."""
+    """Garbage on stdin does not stop the server, which answers the next request."""
     process = start()
     for line in (b"", b"   ", b"{", b"\xff\xfe", b"[]", b"7", b'{"jsonrpc":"2.0","id":null}', b"{" * 10_000):
         process.stdin.write(line + b"\n")
@@ -218,7 +218,7 @@ def test_garbage_on_stdin_harms_nobody(start):
 
 
 def test_input_may_be_a_file(start, environment, tmp_path):
-    """Nothing about the wire has to be a pipe."""
+    """The server reads requests from a file too."""
     path = tmp_path / "in"
     path.write_text(json.dumps(HELLO) + "\n")
     with path.open() as stdin:
@@ -236,7 +236,7 @@ def test_input_may_be_a_file(start, environment, tmp_path):
 
 
 def test_a_wrong_configuration(environment, tmp_path):
-    """One sentence on stderr, nothing on stdout, exit code 3."""
+    """A wrong configuration prints one line on stderr and exits with 3."""
     (tmp_path / "config.json").write_text('{"memory": {"mode": "nonsense"}}')
     done = subprocess.run(
         [*COMMAND, "mcp"], input=b"", capture_output=True, timeout=SECONDS, cwd=tmp_path, env=environment, check=False
@@ -246,7 +246,7 @@ def test_a_wrong_configuration(environment, tmp_path):
 
 
 async def test_two_clients_at_once(environment, tmp_path):
-    """Two processes over one state folder: both keep what they are given."""
+    """Two processes over one state folder keep the entries of both."""
 
     async def add(content):
         parameters = StdioServerParameters(
@@ -267,7 +267,7 @@ async def test_two_clients_at_once(environment, tmp_path):
 
 
 async def test_what_is_kept_here_is_what_a_hook_says(tmp_path, environment):
-    """What a tool has kept by a configuration that was named is said with a prompt in another folder by its hooks."""
+    """An entry that the tool kept is shown by the hook with the same configuration, in another folder."""
     path = tmp_path / "mine" / ".beaver" / "config.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"memory": {"mode": "curated"}, "plugins": {"disabled": ["tally", "noisy"]}}))
@@ -288,7 +288,7 @@ async def test_what_is_kept_here_is_what_a_hook_says(tmp_path, environment):
 
 
 def hooked(event, option, environment, tmp_path):
-    """Return what the hook of an event prints; the resident that it starts is ended."""
+    """Return the output of the hook for an event, and end the resident that it starts."""
     with tempfile.TemporaryDirectory(prefix="bt-") as runtime:  # short enough for a socket
         given = environment | {"XDG_RUNTIME_DIR": runtime, "CLAUDE_PROJECT_DIR": str(tmp_path)}
         command = [sys.executable, "-I", "-S", hook.__file__, "--seconds=20", "--start", option]

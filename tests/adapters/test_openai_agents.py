@@ -70,7 +70,7 @@ async def ended(made, probe):
 
 
 async def collected(made, probe):
-    """Do as `ended` does, once the interpreter has collected what runs left behind."""
+    """Return the same as `ended`, after the garbage collector has run."""
     for _ in range(100):  # a collection that another thread has begun makes ours do nothing
         gc.collect()
         found = await ended(made, probe)
@@ -97,7 +97,7 @@ def told(probe):
 
 
 class Noting(RunHooks):
-    """Remembers which hooks were called, and for which agent."""
+    """Records the calls of hooks, with the agent."""
 
     def __init__(self):
         self.called = []
@@ -127,7 +127,7 @@ class Noting(RunHooks):
 @pytest.mark.parametrize("config", [{"tracing_disabled": True}, QUIET])
 @pytest.mark.parametrize("way", ["run", "stream"])
 async def test_the_users_own_hooks_filter_and_formatter(config, way):
-    """Hooks, filter and formatter of the user do what they do without memory, and their objects stay as they are."""
+    """The user's hooks, filter and formatter work as without memory, and their objects stay unchanged."""
     hooks, seen = Noting(), []
 
     async def short(data):
@@ -158,7 +158,7 @@ async def test_the_users_own_hooks_filter_and_formatter(config, way):
 
 
 async def test_hooks_that_are_none():
-    """What the SDK refuses as hooks it still refuses."""
+    """Hooks that the SDK refuses are still refused."""
     async with remembering() as (made, _):
         with pytest.raises(TypeError, match="Run hooks must be instances of RunHooks"):
             await made.runner.run(made.agent, PROMPT, hooks=AgentHooks(), run_config=QUIET)
@@ -182,7 +182,7 @@ async def test_a_filter_that_fails():
 
 @pytest.mark.parametrize("way", ["whole", "stream", "sync"])
 async def test_an_output_guardrail(way):
-    """An answer that an output guardrail refuses blocks the turn, by every entry point."""
+    """An answer that an output guardrail refuses drops the turn as blocked, by every entry point."""
     async with remembering() as (made, probe):
         with pytest.raises(OutputGuardrailTripwireTriggered):
             await made.run(ask(blocked=True, way=way))
@@ -239,7 +239,7 @@ async def test_a_handoff(harness):
 
 
 async def test_an_agent_as_a_tool():
-    """An agent that runs as a tool gets the user's filter, as without memory, and none of the turn's references."""
+    """An agent that runs as a tool gets the user's filter, and no references of the turn."""
     filtered = []
 
     def noting(data):
@@ -262,7 +262,7 @@ async def test_an_agent_as_a_tool():
 
 
 async def test_a_run_in_a_tool():
-    """A run with memory within a run with memory is a turn of its own."""
+    """A run with memory within another one has its own turn."""
     async with remembering() as (made, probe):
         inner = Agent(name="inner", instructions="Inner.", model=ScriptedModel(made))
 
@@ -298,7 +298,7 @@ def results_of_the_last_turn(probe):
 @pytest.mark.parametrize("written", [True, False])
 @pytest.mark.parametrize("way", ["run", "stream"])
 async def test_an_approval(harness, written, way):
-    """A run that waits for an approval is dropped; the one that goes on is a turn of its own, told of every call."""
+    """A run that waits for an approval is dropped, and the resumed run is a new turn with every call."""
 
     @function_tool(needs_approval=True)
     def careful() -> str:
@@ -328,7 +328,7 @@ async def test_an_approval(harness, written, way):
 
 
 async def test_an_approval_of_a_plugins_tool():
-    """A plugin's tool that was approved runs before the turn of the run that goes on is open."""
+    """A plugin's approved tool runs before the turn of the resumed run is open."""
     async with remembering() as (made, probe):
         (search,) = made.runner.tools
         search.needs_approval = True
@@ -348,7 +348,7 @@ async def test_an_approval_of_a_plugins_tool():
 
 
 async def test_a_prompt_with_a_picture():
-    """The texts of a prompt in several parts are the prompt, and pictures are passed over."""
+    """The texts of a prompt in several parts are the turn's prompt, without pictures."""
     picture = {"type": "input_image", "image_url": "https://example.com/a.png", "detail": "auto"}
     parts = [{"type": "input_text", "text": "What is this?"}, picture, {"type": "input_text", "text": "And why?"}]
     async with remembering() as (made, probe):
@@ -361,7 +361,7 @@ async def test_a_prompt_with_a_picture():
 
 @pytest.mark.parametrize("given", ["", [], [{"role": "assistant", "content": "Hello."}]])
 async def test_a_run_without_a_prompt(given):
-    """A run without anything that the user said is a turn with an empty prompt."""
+    """A run without a user message is a turn with an empty prompt."""
 
     class Answering(ScriptedModel):
         async def _next(self, **given):
@@ -375,7 +375,7 @@ async def test_a_run_without_a_prompt(given):
 
 
 async def test_runs_without_a_session():
-    """The session is the conversation's or the group's name, else the default one, else one for each run."""
+    """The session is the conversation's or the group's name, else the default one, else the run's own."""
     async with remembering() as (made, probe):
         by_default = BeaverRunner(made.host, session="all", user="ann")
         group = RunConfig(tracing_disabled=True, group_id="group-1")
@@ -396,7 +396,7 @@ async def test_runs_without_a_session():
 
 
 async def test_history_is_passed_on():
-    """Plugins see what was said before in the session, tools left out."""
+    """The turn has the earlier messages of the session, without tool results."""
     async with remembering() as (made, probe):
         await made.run(ask(ECHOED, ANSWERED))
         await made.run(ask(prompt="And who tests it?"))
@@ -406,7 +406,7 @@ async def test_history_is_passed_on():
 
 
 async def test_what_the_developer_says_stays_first():
-    """References stand after what the input says to the model as its developer."""
+    """References stand after the developer's messages."""
     async with remembering() as (made, _):
         made.scripts.begin(ask())
         seen = []
@@ -420,7 +420,7 @@ async def test_what_the_developer_says_stays_first():
 
 
 class Seeing(ScriptedModel):
-    """Keeps the input of each call."""
+    """Records the input of each call."""
 
     def __init__(self, harness, seen):
         super().__init__(harness)
@@ -432,7 +432,7 @@ class Seeing(ScriptedModel):
 
 
 async def test_a_history_that_the_provider_keeps():
-    """What the provider keeps is sent once per turn: references too."""
+    """With a history that the provider keeps, references are sent once per turn."""
     async with remembering() as (made, probe):
         seen = []
         agent = made.agent.clone(model=Seeing(made, seen), output_guardrails=[])
@@ -446,7 +446,7 @@ async def test_a_history_that_the_provider_keeps():
 
 @pytest.mark.parametrize("returned", [b"\xff", iter([1]), {"self": ...}], ids=["bytes", "iterator", "ellipsis"])
 async def test_a_tool_that_returns_no_text(returned):
-    """What a tool returns is the framework's business: telling of it harms no run."""
+    """A tool that returns no text does not disturb the run, and its result is a success."""
 
     @function_tool
     def give() -> object:
@@ -478,7 +478,7 @@ async def test_a_structured_answer():
 
 
 async def test_a_tool_that_answers_the_user():
-    """What a tool says is the answer, where the agent stops at it."""
+    """With `stop_on_first_tool` the tool's result is learned as the answer."""
     async with remembering() as (made, probe):
         made.scripts.begin(ask(ECHOED))
         agent = made.agent.clone(tool_use_behavior="stop_on_first_tool")
@@ -489,7 +489,7 @@ async def test_a_tool_that_answers_the_user():
 
 
 async def test_a_tool_whose_exception_ends_the_run():
-    """A tool that lets its exception out ends the run, and with it the turn."""
+    """A tool that raises ends the run and drops the turn."""
 
     @function_tool(failure_error_function=None)
     def ending() -> str:
@@ -505,7 +505,7 @@ async def test_a_tool_whose_exception_ends_the_run():
 
 @BOTH
 async def test_the_tool_of_a_plugin_that_is_gone(harness):
-    """A tool of a plugin that is gone tells the model so."""
+    """A tool of an unregistered plugin returns an error to the model."""
     async with remembering(harness) as (made, _):
         await made.unregister("probe")
         seen = []
@@ -517,7 +517,7 @@ async def test_the_tool_of_a_plugin_that_is_gone(harness):
 
 
 async def test_a_plugins_tool_without_memory():
-    """In a run that was not started by this runner, a plugin's tool says so."""
+    """In a run that this runner did not start, a plugin's tool answers that there is no memory."""
     async with remembering() as (made, probe):
         seen = []
         made.scripts.begin(ask(SEARCHED, ANSWERED))
@@ -531,7 +531,7 @@ async def test_a_plugins_tool_without_memory():
 
 
 async def test_a_stream_is_committed_when_it_has_been_seen():
-    """Nothing is learned before the consumer has seen the end of the stream, and then it is, once."""
+    """An answer is learned once, after the consumer has seen the end of the stream."""
     async with remembering() as (made, probe):
         made.scripts.begin(ask(Say(text="One two three.")))
         result = made.runner.run_streamed(made.agent, PROMPT, run_config=QUIET)
@@ -559,7 +559,7 @@ async def test_a_stream_that_is_cancelled(mode):
 
 
 async def test_a_stream_without_a_consumer():
-    """A stream that nobody looks at is dropped once its result is let go of."""
+    """A stream without a consumer is dropped once its result is collected."""
     async with remembering() as (made, probe):
         made.scripts.begin(ask())
         result = made.runner.run_streamed(made.agent, PROMPT, run_config=QUIET)
@@ -570,7 +570,7 @@ async def test_a_stream_without_a_consumer():
 
 
 async def test_a_stream_whose_result_nobody_holds():
-    """The stream is enough to hold on to."""
+    """A stream works when only its iterator is kept, and the result object is not."""
     async with remembering() as (made, probe):
         made.scripts.begin(ask())
         events = made.runner.run_streamed(made.agent, PROMPT, run_config=QUIET).stream_events()
@@ -614,7 +614,7 @@ async def test_runs_that_are_broken_off_leave_nothing_behind(harness):
 
 
 class Nameless:
-    """A session of the user's whose id cannot be had."""
+    """A session of the user whose id raises."""
 
     session_settings = None
 
@@ -639,7 +639,7 @@ class Nameless:
 
 
 async def test_a_session_whose_id_raises(caplog):
-    """The SDK never asks a session for its id: the run is answered, as a session of its own, and the log says why."""
+    """A session whose id raises does not fail the run, which has its own session, and the log names the reason."""
     async with remembering() as (made, probe):
         for runner in (Runner, made.runner):
             made.scripts.begin(ask())
@@ -653,7 +653,7 @@ async def test_a_session_whose_id_raises(caplog):
 
 
 async def test_options_without_their_names():
-    """`run_streamed` takes options by position as the SDK's does: the context names the user, the limit holds."""
+    """`run_streamed` takes its options by position, as the SDK's does."""
     async with remembering() as (made, probe):
         for runner, steps in ((Runner, (ANSWERED,)), (made.runner, (ANSWERED,)), (made.runner, (ECHOED, ANSWERED))):
             made.scripts.begin(ask(*steps))
@@ -672,7 +672,7 @@ async def test_options_without_their_names():
 
 
 async def test_one_line_of_use():
-    """A runner over the host is all that it takes, for an agent with tools or none."""
+    """An agent needs only a runner over the host, with tools or without."""
     async with remembering() as (made, probe):
         for tools in ([], [echo]):
             agent = Agent(name="agent", model=ScriptedModel(made), tools=tools)
@@ -683,7 +683,7 @@ async def test_one_line_of_use():
 
 
 async def test_a_host_has_no_way_in_without_its_loop():
-    """With a `Host`, `run_sync` is refused with a sentence; a host that is closed says so too."""
+    """With a `Host`, `run_sync` is refused, and a closed host raises `HostNotOpen`."""
     async with remembering(OpenaiAgentsInLoopHarness) as (made, _):
         with pytest.raises(HostMisused, match="SyncHost"):
             await made.run(ask(way="sync"))

@@ -68,7 +68,7 @@ def memory(host):
 
 
 class Model(FunctionModel):
-    """Answers with the given texts and tool calls, one after the other, and remembers what it was sent."""
+    """Answers with the given texts and tool calls in order, and records its requests."""
 
     def __init__(self, *steps, name="model"):
         super().__init__(self._next, stream_function=self._pieces, model_name=name)
@@ -105,7 +105,7 @@ async def test_the_line_of_use(host, probe, memory):
 
 
 async def test_given_for_one_run(host, probe, memory):
-    """A capability that is given to one run works for that run."""
+    """A capability that is given to one run works for that run only."""
     agent = Agent(Model("With.", "Without."))
 
     await agent.run("Hi.", capabilities=[memory])
@@ -116,7 +116,7 @@ async def test_given_for_one_run(host, probe, memory):
 
 
 async def test_not_a_host():
-    """What is no host is refused when the capability is made."""
+    """The capability refuses anything that is not a host when it is made."""
     with pytest.raises(HostMisused, match="takes a Host or a SyncHost"):
         BeaverMemory("host")
 
@@ -139,7 +139,7 @@ async def test_fail_closed_in_a_stream(tmp_path):
 
 
 async def test_no_conversation(host, probe, memory):
-    """A run without a conversation is a session of its own; one that goes on with its messages stays in it."""
+    """A run without a conversation has its own session, and a run with its messages stays in that session."""
     agent = Agent(Model("One.", "Two.", "Three."), capabilities=[memory])
 
     first = await agent.run("First.")
@@ -153,7 +153,7 @@ async def test_no_conversation(host, probe, memory):
 
 @pytest.mark.skipif(MAJOR == 1, reason="major 1 has no seam for a default conversation")
 async def test_default_session(host, probe):
-    """The default session is that of runs that name no conversation."""
+    """Runs without a conversation use the default session."""
     agent = Agent(Model("One.", "Two."), capabilities=[BeaverMemory(host, session="mine", user="me")])
 
     await agent.run("First.")
@@ -164,7 +164,7 @@ async def test_default_session(host, probe):
 
 @pytest.mark.skipif(MAJOR > 1, reason="later majors have a seam for a default conversation")
 async def test_no_default_session(host):
-    """A default session that could never be used is refused."""
+    """On major 1 a default session is refused with the remedy to pass `conversation_id`."""
     with pytest.raises(HostMisused, match="pass `conversation_id`"):
         BeaverMemory(host, session="mine")
 
@@ -179,7 +179,7 @@ class Deps:
     [(Deps("u1"), "u1"), ({"user_id": "u2"}, "u2"), (Deps(7), "7"), (Deps(object()), None), ({}, None), (None, None)],
 )
 async def test_user_in_deps(host, probe, memory, deps, user):
-    """The user may stand in the dependencies of the run; a number is an id, an object is none."""
+    """The user may be in the run's dependencies, as a text or a number, but not as another object."""
     agent = Agent(Model("Hello."), capabilities=[memory], deps_type=object)
 
     await agent.run("Hi.", deps=deps)
@@ -188,7 +188,7 @@ async def test_user_in_deps(host, probe, memory, deps, user):
 
 
 async def test_history(host, probe, memory):
-    """Plugins are told what was said before, by the user and the assistant."""
+    """The turn has the earlier messages of the user and the assistant."""
     model = Model("One.", ToolCallPart("look", {}), "Two.", "Three.")
     agent = Agent(model, capabilities=[memory], instructions="Base.")
     agent.tool_plain(lambda: "found", name="look")
@@ -205,7 +205,7 @@ async def test_history(host, probe, memory):
 
 
 async def test_multimodal_prompt(host, probe, memory):
-    """Of a prompt in several parts the texts are told."""
+    """The turn's prompt is the texts of a prompt in several parts."""
     model = Model("A cat.")
     picture = BinaryContent(b"...", media_type="image/png")
 
@@ -216,7 +216,7 @@ async def test_multimodal_prompt(host, probe, memory):
 
 
 async def test_run_without_prompt(host, probe, memory):
-    """A run that goes on from its history has the last prompt of that."""
+    """A run without a prompt has the last prompt of its history."""
     agent = Agent(Model("Hello."), capabilities=[memory])
     history = [
         ModelRequest(parts=[UserPromptPart("Before.")]),
@@ -233,7 +233,7 @@ async def test_run_without_prompt(host, probe, memory):
 
 
 async def test_run_without_any_text(host, probe, memory):
-    """A run that nobody said anything for is a turn with an empty prompt."""
+    """A run without a prompt is a turn with an empty prompt."""
     model = Model("Hello.")
     await Agent(model, capabilities=[memory], instructions="Greet.").run()
     await host.drain()
@@ -244,7 +244,7 @@ async def test_run_without_any_text(host, probe, memory):
 
 
 async def test_history_that_begins_with_an_answer(host, memory):
-    """References stand before a history that begins with an answer, too."""
+    """References stand before a history that begins with an answer."""
     model = Model("Hello.")
     history = [ModelResponse(parts=[TextPart("Welcome.")])]
 
@@ -255,7 +255,7 @@ async def test_history_that_begins_with_an_answer(host, memory):
 
 
 async def test_system_prompt_stays_first(host, memory):
-    """References stand behind a system prompt that is part of the history, in the same request."""
+    """References stand after a system prompt in the history, in the same request."""
     model = Model("Hello.")
 
     await Agent(model, capabilities=[memory], system_prompt="Base.").run("Hi.")
@@ -265,7 +265,7 @@ async def test_system_prompt_stays_first(host, memory):
 
 
 async def test_structured_output(host, probe, memory):
-    """An answer that is no text is told as JSON."""
+    """A structured answer is learned as JSON."""
     model = Model(ToolCallPart("final_result", {"response": ["Köln", 7]}))
     agent = Agent(model, capabilities=[memory], output_type=list[str | int])
 
@@ -277,7 +277,7 @@ async def test_structured_output(host, probe, memory):
 
 
 async def test_answers_again(host, probe, memory):
-    """An answer that a validator sends back to the model is one turn, with the answer that was taken."""
+    """An answer that a validator sends back stays in one turn, which is committed with the accepted answer."""
     model = Model("Wrong.", "Right.")
     agent = Agent(model, capabilities=[memory])
 
@@ -295,7 +295,7 @@ async def test_answers_again(host, probe, memory):
 
 
 async def test_deferred_tools(host, probe, memory):
-    """A run that stops for an approval is dropped; the one that resumes it is a turn with the same prompt."""
+    """A run that stops for an approval is dropped, and the resumed run is a new turn with the same prompt."""
     model = Model(ToolCallPart("delete", {}, "call-1"), "Done.")
     agent = Agent(model, capabilities=[memory], output_type=[str, DeferredToolRequests])
     agent.tool_plain(lambda: "deleted", name="delete", requires_approval=True)
@@ -330,7 +330,7 @@ async def test_content_filter(host, probe, memory):
 
 
 async def test_iterated(host, probe, memory):
-    """An agent that is iterated over is a turn like any other."""
+    """An iterated agent has a turn like any other."""
     agent = Agent(Model("Hello."), capabilities=[memory])
 
     async with agent.iter("Hi.") as run:
@@ -355,7 +355,7 @@ async def test_iteration_broken_off(host, probe, memory):
 
 
 async def test_consumer_raises(host, probe, memory):
-    """A consumer that fails in the middle of a stream has no answer."""
+    """A stream whose consumer raises has no answer."""
     agent = Agent(Model("Hello to you."), capabilities=[memory])
 
     async def consume():
@@ -382,7 +382,7 @@ async def test_events(host, probe, memory):
 
 
 async def test_nested_agents(host, probe, memory):
-    """An agent that a tool runs has turns of its own, and each is committed with its own answer."""
+    """An agent that a tool runs has its own turns, and each is committed with its own answer."""
     inner = Agent(Model("Inner answer."), capabilities=[memory])
     outer = Agent(Model(ToolCallPart("ask", {}), "Outer answer."), capabilities=[memory])
 
@@ -406,7 +406,7 @@ async def _found(arguments, turn, report):
 
 
 async def test_same_name(host, probe, memory):
-    """A plugin's tool that is called as one of the agent's own gives way to it."""
+    """A plugin's tool gives way to the agent's own tool of the same name."""
     tool = Tool(name="look", description="Look.", parameters={"type": "object"}, run=_found)
     await host.register("other", RecordingPlugin(tools=[tool]))
     model = Model(ToolCallPart("look", {}), "Done.")
@@ -421,7 +421,7 @@ async def test_same_name(host, probe, memory):
 
 
 async def test_tool_of_a_plugin_that_goes(host, probe, memory):
-    """The tool of a plugin that is unregistered during a turn answers that there is no such tool."""
+    """The tool of a plugin unregistered during a turn answers that there is no such tool."""
     tool = Tool(name="look", description="Look.", parameters={"type": "object"}, run=_found)
     await host.register("other", RecordingPlugin(tools=[tool]))
     model = Model(ToolCallPart("leave", {}), ToolCallPart("look", {}, "call-2"), "Done.")
@@ -440,7 +440,7 @@ async def test_tool_of_a_plugin_that_goes(host, probe, memory):
 
 
 async def test_schema_is_unchanged(host, memory):
-    """The model is given a plugin's tool as the plugin describes it."""
+    """The model gets a plugin's tool exactly as the plugin describes it."""
     model = Model("Hello.")
 
     await Agent(model, capabilities=[memory]).run("Hi.")
@@ -456,7 +456,7 @@ async def test_schema_is_unchanged(host, memory):
 
 
 async def test_arguments_that_are_no_json(host, probe, memory):
-    """A model that writes no JSON is asked again, and the turn goes on."""
+    """Arguments that are not JSON make the model try again, and the turn goes on."""
     model = Model(ToolCallPart(PROBE_TOOL, "{"), ToolCallPart(PROBE_TOOL, '{"query": "x"}', "call-2"), "Done.")
 
     assert "Done." == (await Agent(model, capabilities=[memory]).run("Look.")).output
@@ -466,7 +466,7 @@ async def test_arguments_that_are_no_json(host, probe, memory):
 
 
 async def test_tool_that_ends_the_run(host, probe, memory):
-    """A tool that raises is told of with the kind of its error, and the run is dropped."""
+    """The result of a tool that raises has the kind of its error, and the run is dropped."""
     agent = Agent(Model(ToolCallPart("burn", {})), capabilities=[memory])
 
     @agent.tool_plain
@@ -493,7 +493,7 @@ async def test_tool_that_ends_the_run(host, probe, memory):
     ids=["data", "tool return", "picture", "bytes", "nothing"],
 )
 async def test_what_tools_return(host, probe, memory, returned, told):
-    """Whatever a tool returns is told as text."""
+    """The turn gets the result of any tool as text."""
     agent = Agent(Model(ToolCallPart("give", {}), "Done."), capabilities=[memory])
     agent.tool_plain(lambda: returned, name="give")
 
@@ -504,7 +504,7 @@ async def test_what_tools_return(host, probe, memory, returned, told):
 
 
 async def test_result_that_cannot_be_written_down(host, probe, memory):
-    """A tool result that is no data at all is told as well as it can be; what the framework makes of it is its own."""
+    """A result that cannot be written as JSON is still reported as a success."""
     endless = []
     endless.append(endless)
     agent = Agent(Model(ToolCallPart("give", {}), "Done."), capabilities=[memory])
@@ -518,7 +518,7 @@ async def test_result_that_cannot_be_written_down(host, probe, memory):
 
 
 async def test_tool_that_asks_for_approval(host, probe, memory):
-    """A tool that asks for an approval when it is called has no result yet."""
+    """A tool that asks for an approval has no result, and its run is dropped."""
     agent = Agent(Model(ToolCallPart("ask", {})), capabilities=[memory], output_type=[str, DeferredToolRequests])
 
     @agent.tool_plain
@@ -535,7 +535,7 @@ async def test_tool_that_asks_for_approval(host, probe, memory):
 
 
 async def test_history_processor(host, memory):
-    """What rewrites the history sees no reference, and stores none."""
+    """A history processor sees no reference, and none is stored."""
     seen = []
 
     def process(messages):
@@ -554,7 +554,7 @@ async def test_history_processor(host, memory):
 
 
 async def test_stored_messages(host, memory):
-    """What the framework writes down of a run holds no reference, and nothing of the adapter."""
+    """The framework's stored messages hold no reference and nothing of the adapter."""
     agent = Agent(Model(ToolCallPart(PROBE_TOOL, {"query": "x"}), "Done."), capabilities=[memory])
 
     result = await agent.run("Hi.", metadata={"user_id": "u1"})
@@ -585,7 +585,7 @@ class Refusing(AbstractCapability):
 @pytest.mark.parametrize("where", ["after_run", "wrap_run"])
 @pytest.mark.parametrize("order", [1, -1])
 async def test_refused_by_a_capability(host, probe, memory, where, order):
-    """An answer that another capability refuses is not learned from, in whichever order they are given."""
+    """An answer that another capability refuses is not learned, in either order of the capabilities."""
     agent = Agent(Model("A secret."), capabilities=[memory, Refusing(where)][::order])
 
     with pytest.raises(PermissionError):
@@ -615,7 +615,7 @@ class Recovering(AbstractCapability):
 
 @pytest.mark.parametrize("where", ["on_run_error", "wrap_run"])
 async def test_recovered_by_a_capability(host, probe, memory, where):
-    """A run that another capability recovers from an error is committed with the answer that the user got."""
+    """A run that another capability recovers is committed with the answer that the user got."""
 
     def fail(messages, info):
         raise ConnectionError
@@ -634,7 +634,7 @@ class Skipping(AbstractCapability):
 
 
 async def test_skipped_tool(host, probe, memory):
-    """A tool call that another capability answers is told of with that answer."""
+    """The result of a tool call that another capability answers holds that capability's answer."""
     agent = Agent(Model(ToolCallPart("look", {}), "Done."), capabilities=[memory, Skipping()])
     agent.tool_plain(lambda: "found", name="look")
 
@@ -684,7 +684,7 @@ async def test_growth(host, probe, memory):
 
 @pytest.mark.parametrize("way", ["whole", "stream"])
 async def test_cancelled_in_a_scope(probe, tmp_path, way):
-    """A run that a cancelled scope ends is dropped, though nothing can be awaited in it any more."""
+    """A run that a cancelled scope ends is dropped, although it can await nothing more."""
     host = SyncHost({"probe": probe}, state_folder=tmp_path)
     await asyncio.to_thread(host.open)
     memory, asked = BeaverMemory(host), asyncio.Event()
@@ -718,7 +718,7 @@ async def test_cancelled_in_a_scope(probe, tmp_path, way):
 
 
 class Swapping(AbstractCapability):
-    """Has another model answer, and notes what is known of the request afterwards."""
+    """Replaces the model of a request, and records the model that other capabilities see afterwards."""
 
     def __init__(self, model):
         self.model = model
@@ -742,7 +742,7 @@ class Swapping(AbstractCapability):
 @pytest.mark.parametrize("remembers", [False, True], ids=["alone", "with memory"])
 @pytest.mark.parametrize("way", ["whole", "stream"])
 async def test_another_model_by_another_capability(memory, way, remembers):
-    """What comes after the request sees the model that has answered, as it does without memory."""
+    """Other capabilities see the model that has answered, as they do without memory."""
     other = Model("Other.", name="other")
     swapping = Swapping(other)
     agent = Agent(Model("Own.", name="own"), capabilities=[*([memory] if remembers else []), swapping])
@@ -757,10 +757,10 @@ async def test_another_model_by_another_capability(memory, way, remembers):
 
 
 def test_is_not_written_to_a_file():
-    """The framework is told that this capability, which holds a host, is no part of a specification."""
+    """The capability, which holds a host, has no name for serialisation."""
     assert None is BeaverMemory.get_serialization_name()
 
 
 def test_card():
-    """The card can be said as data."""
+    """The card can be written as JSON."""
     assert "pydantic-ai" == json.loads(json.dumps(PydanticAIHarness.card.as_dict()))["host"]

@@ -39,7 +39,7 @@ IMAGE = {"image": {"format": "png", "source": {"bytes": b"\x89PNG"}}}
 
 
 class Steps:
-    """Steps that a model takes one after the other, whatever it is asked."""
+    """The steps of a model, in order, whatever the request."""
 
     def __init__(self, *steps):
         self.steps = iter(steps)
@@ -54,7 +54,7 @@ class Steps:
 
 
 def stopped(reason, text="Something."):
-    """What a model streams that stops for `reason`."""
+    """Return the events of a model that stops for `reason`."""
     return [*events_of(Say(text=text))[:-1], {"messageStop": {"stopReason": reason}}]
 
 
@@ -81,12 +81,12 @@ def make(host):
 
 
 def said(request):
-    """The texts of a request that are not what was recalled."""
+    """The texts of a request without the references."""
     return [text for _, text in texts(request["messages"]) if RECALLED not in text]
 
 
 def opened(host):
-    """How many turns are open."""
+    """The number of open turns."""
     return len(host._running().turns.open_turns)
 
 
@@ -102,7 +102,7 @@ async def test_the_host_suite(case, harness):
 
 
 async def test_references_are_blocks_of_the_first_user_message(make, probe):
-    """References open the first user message of each request, so that roles alternate and the history comes after."""
+    """References open the first user message of each request, so that roles alternate and the history follows."""
     agent = make(ANSWER, CALL, ANSWER)
 
     await agent.invoke_async("One.")
@@ -117,7 +117,7 @@ async def test_references_are_blocks_of_the_first_user_message(make, probe):
 
 
 async def test_a_history_that_begins_with_the_assistant(make):
-    """Where the request begins with another role, the references are a user message before it: roles still alternate."""
+    """Before a request that begins with the assistant, the references are a user message, so that roles alternate."""
     agent = make(ANSWER, messages=[{"role": "assistant", "content": [{"text": "Welcome."}]}])
 
     await agent.invoke_async("One.")
@@ -128,7 +128,7 @@ async def test_a_history_that_begins_with_the_assistant(make):
 
 
 async def test_results_of_tools_stay_first(make):
-    """Where the first user message holds a tool's result, the references come after it: providers want results first."""
+    """References come after a tool's result in the first user message, because providers want results first."""
     result = {"toolResult": {"toolUseId": "t", "status": "success", "content": [{"text": "x"}]}}
     agent = make(
         ANSWER, messages=[{"role": "user", "content": [result]}, {"role": "assistant", "content": [{"text": "?"}]}]
@@ -142,7 +142,7 @@ async def test_results_of_tools_stay_first(make):
 
 
 async def test_a_system_prompt_with_a_cache_point(make):
-    """Rules and blocks come after a provider's cache point; all that is before it keeps its bytes."""
+    """Rules and blocks come after a provider's cache point, and the bytes before it stay the same."""
     prompt = [{"text": "Base."}, {"cachePoint": {"type": "default"}}]
     agent = make(ANSWER, system_prompt=prompt)
     seen = []
@@ -169,7 +169,7 @@ async def test_no_system_prompt(make):
 
 
 async def test_nothing_to_say_leaves_the_request_alone(tmp_path):
-    """Without plugins an agent's requests are what they are without memory."""
+    """Without plugins the requests of an agent are the same as without memory."""
 
     async def request(plugins):
         agent = Agent(model=ScriptedModel(Steps(ANSWER)), plugins=plugins, tools=[echo], callback_handler=None)
@@ -181,7 +181,7 @@ async def test_nothing_to_say_leaves_the_request_alone(tmp_path):
 
 
 async def test_a_multimodal_prompt(make, probe):
-    """The texts of a prompt are the turn's; what is no text goes to the model alone."""
+    """The texts of a prompt are the turn's prompt; its images go to the model only."""
     agent = make(ANSWER)
 
     await agent.invoke_async([{"text": "Look at this:"}, IMAGE, {"text": "What is it?"}])
@@ -200,7 +200,7 @@ async def test_a_prompt_without_text(make, probe, host):
 
 
 async def test_whole_messages_as_a_prompt(make, probe):
-    """Of messages that are given as the prompt, the last unanswered ones are the prompt, the others history."""
+    """Of messages given as the prompt, the last unanswered ones are the prompt and the others the history."""
     given = [("user", "One."), ("assistant", "Two."), ("user", "Three.")]
     agent = make(ANSWER)
 
@@ -211,7 +211,7 @@ async def test_whole_messages_as_a_prompt(make, probe):
 
 
 async def test_going_on_without_a_prompt(make, probe):
-    """A run without a prompt is about what is unanswered in the history."""
+    """The turn of a run without a prompt has the unanswered prompt of the history."""
     agent = make(Fail(), ANSWER)
     with pytest.raises(ModelDown):
         await agent.invoke_async("One.")
@@ -222,7 +222,7 @@ async def test_going_on_without_a_prompt(make, probe):
 
 
 async def test_history_is_passed_on(make, probe):
-    """The turn knows what was said before in the session, without results of tools."""
+    """The turn has the earlier messages of the session, without tool results."""
     agent = make(CALL, ANSWER, ANSWER)
 
     await agent.invoke_async("One.")
@@ -232,7 +232,7 @@ async def test_history_is_passed_on(make, probe):
 
 
 async def test_citations_are_text(make, probe):
-    """What an answer says with citations is text, as its other words are."""
+    """The text of an answer with citations is part of the history."""
     cited = {"citationsContent": {"content": [{"text": "On Thursday."}], "citations": []}}
     before = [{"role": "user", "content": [{"text": "When?"}]}, {"role": "assistant", "content": [cited]}]
 
@@ -254,7 +254,7 @@ async def test_citations_are_text(make, probe):
     ],
 )
 async def test_where_the_session_comes_from(make, probe, tmp_path, expected, given):
-    """The caller names the session, else the session manager, else the plugin's default."""
+    """The session is the caller's, else the session manager's, else the plugin's default."""
     manager = FileSessionManager(session_id="managed", storage_dir=str(tmp_path)) if "managed" in given else None
 
     agent = make(ANSWER, session=given.get("default"), session_manager=manager)
@@ -264,7 +264,7 @@ async def test_where_the_session_comes_from(make, probe, tmp_path, expected, giv
 
 
 async def test_an_agent_without_a_session(make, probe):
-    """An agent without a session is one by itself, for as long as it lives."""
+    """An agent without a session has its own session as long as it lives."""
     agent = make(ANSWER, ANSWER)
 
     await agent.invoke_async("One.")
@@ -290,7 +290,7 @@ async def test_user_and_trust(make, probe, host):
 
 
 async def test_the_last_answer_is_committed_after_all_other_hooks(make, probe, host):
-    """A hook that fails after the answer keeps the caller from getting it, so nothing is learned from it."""
+    """An answer that the caller does not get, because another hook fails, is not learned."""
     agent = make(ANSWER)
 
     def fail(event: AfterInvocationEvent):
@@ -313,7 +313,7 @@ async def test_the_last_answer_is_committed_after_all_other_hooks(make, probe, h
     ],
 )
 async def test_answers_that_are_none(make, probe, host, reason, expected):
-    """What a provider's guardrail says in the model's place is no answer to learn from."""
+    """An answer of a provider's guardrail is not learned."""
     await make(stopped(reason)).invoke_async("One.")
     await host.drain()
 
@@ -358,7 +358,7 @@ async def test_cancelling_an_agent(make, probe, host):
 
 
 async def test_a_model_call_that_is_denied(make, probe, host):
-    """What a hook answers in the model's place is not learned from, even after other steps."""
+    """An answer that a hook gives instead of the model is not learned, even after other steps."""
     agent = make(CALL)
 
     def deny(event: BeforeModelCallEvent):
@@ -373,7 +373,7 @@ async def test_a_model_call_that_is_denied(make, probe, host):
 
 
 async def test_a_run_that_is_denied(make, probe, host):
-    """A run that a hook refuses is no turn at all."""
+    """A run that a hook refuses has no turn."""
     agent = make()
 
     def deny(event: BeforeInvocationEvent):
@@ -387,7 +387,7 @@ async def test_a_run_that_is_denied(make, probe, host):
 
 
 async def test_prompts_are_those_that_hooks_leave(make, probe):
-    """A hook that redacts the prompt comes before the plugins."""
+    """The turn's prompt is the one that a hook has redacted."""
     agent = make(ANSWER)
 
     def redact(event: BeforeInvocationEvent):
@@ -400,7 +400,7 @@ async def test_prompts_are_those_that_hooks_leave(make, probe):
 
 
 async def test_a_run_that_a_hook_resumes(make, probe, host):
-    """Passes that hooks add belong to the one turn of the prompt: it is committed with what the caller gets."""
+    """Passes that hooks add belong to the same turn, which is committed with the final answer."""
     agent, again = make(Say(text="A draft."), ANSWER), iter(["Do better."])
 
     def resume(event: AfterInvocationEvent):
@@ -416,7 +416,7 @@ async def test_a_run_that_a_hook_resumes(make, probe, host):
 
 
 async def test_an_interrupted_run_is_resumed(make, probe, host):
-    """An interrupted run ends its turn; the one that resumes it opens another for the same prompt and commits that."""
+    """An interrupted run is dropped, and the resumed run commits a new turn with the same prompt."""
     agent = make(CALL, ANSWER)
 
     def ask(event: BeforeToolCallEvent):
@@ -438,10 +438,10 @@ async def test_an_interrupted_run_is_resumed(make, probe, host):
 
 
 async def test_structured_output(make, probe, host):
-    """A structured answer is learned from as its JSON."""
+    """A structured answer is learned as JSON."""
 
     class Verdict(BaseModel):
-        """What was decided."""
+        """The decision."""
 
         day: str
 
@@ -455,7 +455,7 @@ async def test_structured_output(make, probe, host):
 
 
 async def test_the_deprecated_way_to_structured_output(make, probe):
-    """`Agent.structured_output_async` asks the model past all middleware: memory takes no part, and breaks nothing."""
+    """`Agent.structured_output_async` works past all middleware, and opens no turn."""
 
     class Verdict(BaseModel):
         day: str
@@ -493,7 +493,7 @@ async def test_a_retried_model_call(make, probe, host):
 
 
 async def test_a_retried_tool_call_is_told_of_once(make, probe, host):
-    """Of a tool call that a hook repeats, only the result that counts is told."""
+    """A tool call that a hook repeats is reported once, with its last result."""
     tries = iter(["first", "second"])
 
     @tool
@@ -514,7 +514,7 @@ async def test_a_retried_tool_call_is_told_of_once(make, probe, host):
 
 
 async def test_what_is_told_of_a_tool(make, probe, host):
-    """A result that a tool marks as an error is one; JSON is told as text; the call's id and duration are told."""
+    """A result that a tool marks as an error is an error; JSON becomes text; each result has call id and duration."""
 
     @tool
     def count() -> dict:
@@ -538,7 +538,7 @@ async def test_what_is_told_of_a_tool(make, probe, host):
 
 
 async def test_an_unknown_tool(make, probe, host):
-    """A tool that nobody has is told of as failing."""
+    """A call of an unknown tool is reported as an error."""
     await make(CallTool(tool="nobody_has_this"), ANSWER).invoke_async("One.")
     await host.drain()
 
@@ -546,7 +546,7 @@ async def test_an_unknown_tool(make, probe, host):
 
 
 async def test_a_plugins_tool_that_fails(make, probe, host):
-    """A plugin's tool that fails is an error for the model and for the plugins."""
+    """A failing tool of a plugin is an error for the model and for the plugins."""
     agent = make(CallTool(tool=PROBE_TOOL, arguments={"wrong": 1}), ANSWER)
 
     await agent.invoke_async("One.")
@@ -558,7 +558,7 @@ async def test_a_plugins_tool_that_fails(make, probe, host):
 
 
 async def test_a_plugin_that_goes_during_the_turn(make, host):
-    """A tool of a plugin that went away meanwhile answers a text, and the turn goes on."""
+    """A tool of a plugin that was unregistered returns a text, and the turn goes on."""
     agent = make(CallTool(tool=PROBE_TOOL, arguments={"query": "x"}), ANSWER)
 
     async def unregister(_: BeforeToolCallEvent):
@@ -572,7 +572,7 @@ async def test_a_plugin_that_goes_during_the_turn(make, host):
 
 
 async def test_the_agents_own_tool_wins(make, host):
-    """A tool of the agent that has the name of a plugin's one is offered once, and is the one that runs."""
+    """The agent's own tool wins over a plugin's tool of the same name, and is offered once."""
 
     @tool(name=PROBE_TOOL)
     def own(query: str) -> str:
@@ -588,7 +588,7 @@ async def test_the_agents_own_tool_wins(make, host):
 
 
 async def test_calling_a_tool_directly(make, probe):
-    """A tool that is called without a run is no part of any turn."""
+    """A tool that is called without a run is not part of any turn."""
     agent = make()
 
     await asyncio.to_thread(agent.tool.echo, text="x")
@@ -600,7 +600,7 @@ async def test_calling_a_tool_directly(make, probe):
 
 
 async def test_an_agent_as_a_tool(make, probe, host):
-    """An agent within an agent has a turn of its own if it has the plugin; the outer turn sees it as a tool."""
+    """An inner agent with the plugin has its own turn, and is a tool of the outer turn."""
     plugin = BeaverPlugin(host)
     inner = make(Say(text="Inner answer."), plugin=plugin, name="inner")
     outer = make(
@@ -617,7 +617,7 @@ async def test_an_agent_as_a_tool(make, probe, host):
 
 
 async def test_agents_that_share_a_state(make, probe, host):
-    """Agents of a graph run at once over one state, and each answer is learned from in its own turn."""
+    """Agents of a graph run at once over one state, and each has its own turn and answer."""
     plugin, builder = BeaverPlugin(host), GraphBuilder()
     for name in ("left", "right"):
         builder.add_node(make(Say(text=f"I am {name}."), plugin=plugin, name=name), name)
@@ -634,11 +634,11 @@ async def test_agents_that_share_a_state(make, probe, host):
     assert [] == [key for key in state if key.startswith("beaver")]
 
 
-# --- What is left behind ----------------------------------------------------------------------------------------------
+# --- Leftovers --------------------------------------------------------------------------------------------------------
 
 
 async def _break_off(agent, prompt):
-    """Read the first piece of an answer; return the stream, which nobody has closed."""
+    """Read the first piece of an answer; return the stream, still open."""
     stream = agent.stream_async(prompt)
     async for event in stream:
         if "data" in event:
@@ -647,7 +647,7 @@ async def _break_off(agent, prompt):
 
 
 async def test_nothing_is_left_of_runs_that_are_broken_off(make, probe, host, monkeypatch):
-    """Three hundred runs that nobody reads to the end leave no open turn and no object behind."""
+    """Three hundred runs that are broken off leave no open turn and no object behind."""
     # What it logs when a stream is broken off holds a traceback, which pytest keeps, and so the run.
     monkeypatch.setattr(logging.getLogger("opentelemetry.context"), "disabled", True)
     gc.collect()
@@ -666,7 +666,7 @@ async def test_nothing_is_left_of_runs_that_are_broken_off(make, probe, host, mo
 
 
 async def test_events_of_a_stream_are_json(make, probe):
-    """The first event of `stream_async`, which shows the state of the invocation, is JSON as it is without memory."""
+    """The first event of `stream_async` is JSON, and differs from that without memory only by the turn's id."""
     agent, bare = make(ANSWER), Agent(model=ScriptedModel(Steps(ANSWER)), callback_handler=None)
 
     first = [await anext(each.stream_async("One.", invocation_state={"user_id": "anna"})) for each in (bare, agent)]
@@ -679,7 +679,7 @@ async def test_events_of_a_stream_are_json(make, probe):
 
 
 async def test_a_stream_that_nobody_closes(make, probe, host):
-    """A stream that is broken off and forgotten drops its turn once Python collects it."""
+    """A stream that is broken off and forgotten drops its turn once it is collected."""
     await _break_off(make(Say(text="One two three four.")), "One.")
     async with asyncio.timeout(30):
         while opened(host):
@@ -691,7 +691,7 @@ async def test_a_stream_that_nobody_closes(make, probe, host):
 
 
 async def test_a_state_that_the_caller_keeps(make, probe, host):
-    """A state that is used again and again keeps nothing of a turn, also where hooks fail around it."""
+    """A reused state keeps nothing of a turn, also when hooks fail."""
     agent, state = make(Fail(), ANSWER, ANSWER), {}
     with pytest.raises(ModelDown):
         await agent.invoke_async("One.", invocation_state=state)
@@ -716,7 +716,7 @@ async def test_a_state_that_the_caller_keeps(make, probe, host):
 
 
 async def test_a_state_that_somebody_clears(make, probe, host):
-    """A run whose turn is gone goes on without memory, and the turn is dropped."""
+    """A run whose state was cleared goes on without memory, and its turn is dropped."""
     agent = make(CALL, ANSWER)
 
     def clear(event: BeforeModelCallEvent):
@@ -733,7 +733,7 @@ async def test_a_state_that_somebody_clears(make, probe, host):
 
 
 async def test_what_strands_stores(make, tmp_path):
-    """Session files and snapshots hold what was said, and nothing of memory."""
+    """Session files and snapshots hold the messages, and no part of memory."""
     manager = FileSessionManager(session_id="s1", storage_dir=str(tmp_path / "sessions"))
     agent = make(CALL, ANSWER, session_manager=manager, system_prompt="Base.")
 
@@ -760,7 +760,7 @@ def test_without_an_event_loop(tmp_path):
 
 
 async def test_a_host_of_another_loop(make):
-    """`agent(...)` has a loop of its own: with a Host it says so, and names SyncHost."""
+    """`agent(...)` with a Host raises an error that names SyncHost."""
     with pytest.raises(WrongLoop, match="SyncHost"):
         await asyncio.to_thread(make(ANSWER), "One.")
 
@@ -772,7 +772,7 @@ def test_something_that_is_no_host():
 
 
 async def test_the_error_of_a_fail_closed_plugin(tmp_path):
-    """It comes out as it is, and the agent can go on afterwards, its history untouched."""
+    """The error of a fail-closed plugin reaches the caller, and the agent goes on with its history unchanged."""
     async with Host(
         {"faulty": FaultPlugin("raise", "before_prompt")}, fail_closed=["faulty"], state_folder=tmp_path
     ) as host:

@@ -1,4 +1,4 @@
-"""Every entrance shows and changes memory for those it belongs to, and an entrance without a row fails."""
+"""Every entrance shows and changes memory only as the trust table allows, and an entrance without a row fails."""
 
 import pytest
 from adapters.trust_commands import COMMANDS, IN_THE_MATRIX, OFFERED, TOOLS, found_commands
@@ -18,13 +18,13 @@ from beaver_hostspecs import BeaverError, CommandContext, NotAllowed, Trust
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("entrance", ENTRANCES)
 async def test_each_cell_is_as_designed(entrance, user, trust):
-    """What an entrance shows, offers and writes for a user at a trust is what the design's table says."""
+    """Each entrance shows, offers and writes for a user at a trust as the design's table says."""
     seen = await look(entrance, user, trust)
     assert {what: expected(what, user, trust) for what in seen} == seen
 
 
 OFFERED_BEFORE_A_RUN = {"before_after", "openai_agents"}
-"""Frameworks that want tools before they know who runs them: what is offered there is refused when it is called."""
+"""Frameworks that ask for tools before they know the user: a tool that the user may not use is refused when called."""
 
 
 @pytest.mark.parametrize("entrance", ENTRANCES)
@@ -37,12 +37,12 @@ async def test_off_leaves_nothing_on(entrance):
 
 
 def test_every_adapter_has_a_row():
-    """A module among the adapters that the matrix does not drive fails here."""
+    """A module among the adapters that the matrix does not drive fails this test."""
     assert found_adapters() == {*ADAPTERS}
 
 
 def test_every_command_has_a_row():
-    """A command of `beaver`, or of a plugin's group, that no row calls fails here; so does a row without its option."""
+    """A command of `beaver`, or of a plugin's group, without a row in the matrix fails this test."""
     tree = dict(found_commands())
     takes_user = {name for name in tree if any("--user" in option.opts for option in tree[name].params)}
     rows = {name for name, row in COMMANDS.items() if row.second is not None}
@@ -51,7 +51,7 @@ def test_every_command_has_a_row():
 
 @pytest.mark.parametrize("command", COMMANDS)
 async def test_each_command_shows_what_is_the_users(command):
-    """At the terminal a command shows the owner's memory, with `--user` that user's, and the rest shows none."""
+    """A command at the terminal shows the owner's memory or, with `--user`, that user's, as its row says."""
     row = COMMANDS[command]
     wanted, seen = {}, {}
     async with World() as world:
@@ -65,7 +65,7 @@ async def test_each_command_shows_what_is_the_users(command):
 
 @pytest.mark.parametrize("trust", list(Trust))
 async def test_each_command_of_a_plugin_is_for_those_it_belongs_to(trust):
-    """Every command that plugins offer is listed and run from its trust on, and shows what the table says."""
+    """Each plugin command is listed and run from its least trust on, and shows what the table says."""
     context = CommandContext(session="matrix", user=OWNER, trust=trust)
     stores = expected("local command", OWNER, trust)
     wanted = {
@@ -94,7 +94,7 @@ async def _answer(host, command, context):
 
 @pytest.mark.parametrize("trust", list(Trust))
 async def test_what_the_mcp_server_lists_is_for_those_it_belongs_to(trust):
-    """Tools and prompts of the server are listed and answered from their trust on; the health tells no memory."""
+    """Tools and prompts of the server are listed and answered from their least trust, and the health has no memory."""
     tools = {name for name, least in TOOLS.items() if trust.reaches(Trust(least))}
     prompts = {f"memory_{one}_{two}" for (one, two), (least, _) in OFFERED.items() if trust.reaches(Trust(least))}
     async with World() as world, world.host() as host:
@@ -116,7 +116,7 @@ async def test_what_the_mcp_server_lists_is_for_those_it_belongs_to(trust):
 
 
 async def _refusal(work):
-    """Return what a refusal gives away; what is not refused is a failure of the test."""
+    """Return what an error of the server gives away; a call that succeeds fails the test."""
     with pytest.raises(MCPError) as caught:
         await work
     return found(str(caught.value))
@@ -135,7 +135,7 @@ PER_USER = {
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("entrance", ["Host", "AgentLoop", "mcp_server"])
 async def test_a_profile_per_user_is_its_users_at_any_trust(entrance, user, trust):
-    """With `perUser` the notes stay the owner's, and each user reads and writes the own profile."""
+    """With `perUser` the notes stay the owner's, and each user reads and writes their own profile."""
     seen = await look(entrance, user, trust, per_user=True)
     wanted = PER_USER[trust][USERS.index(user)]
     curated = {what: seen[what] for what in ("curated block", "curated command", "curated tool write") if what in seen}
@@ -143,7 +143,7 @@ async def test_a_profile_per_user_is_its_users_at_any_trust(entrance, user, trus
 
 
 def test_the_table_has_the_cells_of_the_design():
-    """No cell of the matrix is left without an expectation, and each trust has its column."""
+    """Every row of the table has a cell for each trust."""
     assert {len(row) for row in EXPECTED.values()} == {len(Trust)}
 
 
@@ -163,7 +163,7 @@ UNLESS_TOLD = {
 
 @pytest.mark.parametrize("entrance", ADAPTERS)
 async def test_the_trust_of_an_adapter_unless_told(entrance, tmp_path):
-    """An adapter trusts the user as the public, and Claude Code the person at the terminal fully."""
+    """An adapter gives users public trust, and Claude Code gives the person at the terminal full trust."""
     watching = Watching()
     host = Host({"watching": watching}, state_folder=tmp_path / "kept", environment={})
     assert UNLESS_TOLD[entrance] == await trust_unless_told(entrance, host, watching)
@@ -172,7 +172,7 @@ async def test_the_trust_of_an_adapter_unless_told(entrance, tmp_path):
 @pytest.mark.parametrize("words", [("run", PROMPT), ("chat",)], ids=["run", "chat"])
 @pytest.mark.parametrize("configured", [None, "familiar"])
 async def test_the_trust_of_the_agent_unless_told(words, configured):
-    """`beaver run` and `beaver chat` trust as `agent.trust` says, which is full unless it says otherwise."""
+    """`beaver run` and `beaver chat` use the trust of `agent.trust`, which is full by default."""
     wanted = configured or "full"
     async with World() as world, serve(whole("Done.")) as server:
         if configured is not None:

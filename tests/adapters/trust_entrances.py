@@ -62,12 +62,12 @@ def found_adapters():
 
 
 def steps_of(name):
-    """Return what a scripted model does to call a tool once."""
+    """Return the steps of a scripted model that calls a tool once."""
     return [CallTool(tool=name, arguments=ARGUMENTS[name], id=f"call-{name}"), Say(text="Done.")]
 
 
 class Watching(RecordingPlugin):
-    """Hears of what tools return."""
+    """Records the results of tools."""
 
     def returned(self):
         results = [call.arguments["result"] for call in self.calls_of("on_tool_result")]
@@ -83,7 +83,7 @@ def sent(calls):
 
 
 async def drive_host(world, user, trust):
-    """A host of one's own: turns, tools within a turn and outside of one, commands."""
+    """A `Host`: turns, tools within and outside a turn, commands."""
     who = {"session": "matrix", "user": user, "trust": trust}
     async with world.host() as host:
         async with host.turn(PROMPT, **who) as turn:
@@ -100,7 +100,7 @@ async def drive_host(world, user, trust):
 
 
 async def drive_sync_host(world, user, trust):
-    """The same without an event loop."""
+    """A `SyncHost`, without an event loop."""
 
     def drive():
         who = {"session": "matrix", "user": user, "trust": trust}
@@ -139,7 +139,7 @@ async def drive_agent(world, user, trust):
 
 
 async def drive_beaver_run(world, user, trust):
-    """`beaver run`, in a process of its own, against a model server that keeps what it is sent."""
+    """`beaver run`, in its own process, against a model server that records its requests."""
     who = ("--user", user, "--trust", str(trust))
     async with serve(whole("Done."), *_tool_calls()) as server:
         await _beaver(world, server, "run", PROMPT, *who)
@@ -170,7 +170,7 @@ def _tool_calls():
 
 
 def _returned(server):
-    """Return what the model was told that each of its calls came to."""
+    """Return the results that the model got for its calls."""
     messages = [each for request in server.requests for each in request.json["messages"]]
     return {each["tool_call_id"]: each["content"] for each in messages if each["role"] == "tool"}
 
@@ -180,13 +180,13 @@ def _tools(server):
 
 
 async def _beaver(world, server, *words, stdin=""):
-    """Run `beaver` over a world, with a model; return what it printed."""
+    """Run `beaver` over a world, with a model; return its output."""
     world.change("provider", {**world.section("provider"), "baseUrl": server.base_url})
     return await beaver(world, *words, stdin=stdin)
 
 
 async def beaver(world, *words, stdin=""):
-    """Run `beaver` over a world, in a process of its own; return what it printed."""
+    """Run `beaver` over a world, in its own process; return its output."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "beaver_hooks.cli", "--config", str(world.config), *words,
         env={**os.environ, "MATRIX_KEY": KEY, "HOME": str(world.folder), "EDITOR": "cat"}, cwd=world.folder,
@@ -200,7 +200,7 @@ async def beaver(world, *words, stdin=""):
 
 
 def drive_harness(kind):
-    """Return what drives an agent framework, with the scripted model of its conformance harness."""
+    """Return a function that drives an agent framework, with the scripted model of its conformance harness."""
 
     async def drive(world, user, trust):
         harness = kind()
@@ -220,7 +220,7 @@ def drive_harness(kind):
 
 
 async def _run(harness, prompt, steps, user):
-    # A framework may raise where a model calls what is not offered: that is a refusal too.
+    # A framework may raise when a model calls a tool that it does not offer: that is a refusal too.
     try:
         await harness.run(Ask(prompt=prompt, steps=steps, session=f"matrix-{len(prompt)}", user=user))
     except Exception:
@@ -246,7 +246,7 @@ async def _claude_agent_sdk(host, **said):
 
 
 def events_of_a_turn():
-    """Return what Claude Code tells of the first prompt of a session."""
+    """Yield the events of Claude Code for the first prompt of a session."""
     common = {"session_id": "matrix", "transcript_path": "/t.jsonl", "cwd": "/", "permission_mode": "default"}
     yield {**common, "hook_event_name": "SessionStart", "source": "startup"}
     yield {**common, "hook_event_name": "UserPromptSubmit", "prompt": PROMPT, "prompt_id": "p1"}
@@ -254,7 +254,7 @@ def events_of_a_turn():
 
 
 def drive_events(entered):
-    """Return what drives an agent that tells of its turns by the events of Claude Code."""
+    """Return a function that drives an agent by the events of Claude Code."""
 
     async def drive(world, user, trust):
         async with world.host() as host:
@@ -267,7 +267,7 @@ def drive_events(entered):
 
 
 async def trust_unless_told(entrance, host, watching):
-    """Return the trust of a turn whose user has said nothing about trust, at an adapter."""
+    """Return the trust of a turn at an adapter whose user sets no trust."""
     if entrance in EVENTS:
         async with host, EVENTS[entrance](host) as handle:
             for event in events_of_a_turn():
@@ -283,7 +283,7 @@ async def trust_unless_told(entrance, host, watching):
 
 
 async def drive_mcp(world, user, trust):
-    """A client of the MCP server: everything that is listed is used, and what is not listed is asked for too."""
+    """A client of the MCP server: it uses all that is listed, and asks for the rest too."""
     async with AsyncExitStack() as stack:
         host = await stack.enter_async_context(world.host())
         server = MemoryServer(host, Identity(user=user, trust=trust))

@@ -1,7 +1,7 @@
-"""The trust table as it is seen at every entrance: `make trust-matrix` prints it, `test_trust_matrix.py` holds it.
+"""The trust table as seen at every entrance: `make trust-matrix` prints it, `test_trust_matrix.py` checks it.
 
-The expected cells are written by hand from the design's table "Trust and identity". What is seen is looked for by its
-word in what the model is sent, in what tools and commands answer, and in the files.
+The expected cells are written by hand from the design's table "Trust and identity". Each part of memory is found by
+its word in the requests to the model, in the answers of tools and commands, and in the files.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ def expected(what, user, trust):
 
 
 def cells(seen, written):
-    """Return what was seen at an entrance, by cell; without those that it has no way for."""
+    """Return what an entrance showed, by cell; without the cells that it has no way for."""
     found_there = {}
     if seen.shown is not None:
         found_there |= {

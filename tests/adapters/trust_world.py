@@ -1,4 +1,4 @@
-"""A memory of two people, with a word of its own in each part, so that what leaks can be told by its word.
+"""A memory of two people, with a word of its own in each part, so that a leak shows its part.
 
 The owner keeps MEMORY.md and USER.md, has a Memory Gateway, and one local memory in each store. The second user has one
 private local memory and, where profiles are kept per user, a USER.md. Every part is about the harbour, which is what the
@@ -37,7 +37,7 @@ ARGUMENTS = {
 
 
 def sentence(part):
-    """Return what a part says."""
+    """Return the sentence of a part."""
     return f"The harbour is {WORDS[part]}."
 
 
@@ -91,7 +91,7 @@ class World:
         self.config.write_text(json.dumps({**json.loads(self.config.read_text()), name: section}))
 
     def written(self):
-        """Return what the files and the gateway hold of what was written, by the tool that wrote it."""
+        """Return for each tool that writes whether its text is in the files, and whether the gateway was written."""
         curated = [each.read_text() for each in (self.state / "plugins" / "curated").rglob("*.md")]
         local = [each.read_bytes() for each in (self.state / "plugins" / "local").glob("memory.db*")]
         return {

@@ -11,7 +11,7 @@ HINT = Hint(tool="t", registry="r", fingerprint="f", guidance="Ask first.")
 
 
 def test_an_empty_contribution_says_nothing():
-    """All three parts are optional."""
+    """Blocks, references and hints are optional."""
     assert ((), (), ()) == (Contribution().blocks, Contribution().references, Contribution().hints)
 
 
@@ -38,7 +38,7 @@ def test_anything_iterable_becomes_a_tuple():
     ],
 )
 def test_wrong_parts_are_refused_in_the_plugin(overrides, expected):
-    """A plugin that gets it wrong hears so where it builds its answer; the text shows no content."""
+    """A wrong part is refused when the plugin makes it, without showing its content."""
     with pytest.raises(TypeError) as caught:
         Contribution(**overrides)
 
@@ -108,7 +108,7 @@ def test_content_stays_out_of_the_repr():
 
 
 def test_they_are_frozen():
-    """Nobody changes a contribution after the plugin gave it."""
+    """No field of a contribution can be set after it was made."""
     for record in (Contribution(), Reference(text="a", when=datetime.now(UTC)), HINT):
         for field in attrs.fields(type(record)):
             with pytest.raises(attrs.exceptions.FrozenInstanceError):

@@ -26,7 +26,7 @@ def test_thawing_gives_back_what_was_frozen(value):
 
 @given(plain)
 def test_freezing_twice_changes_nothing(value):
-    """What is frozen already stays equal."""
+    """Freezing a frozen value returns an equal value."""
     assert freeze(value) == freeze(freeze(value))
 
 
@@ -44,7 +44,7 @@ def test_nothing_in_it_can_be_changed(value):
 
 
 def test_the_original_can_change_without_the_copy():
-    """Changing what was frozen does not reach the copy."""
+    """Changing the original after freezing does not change the copy."""
     original = {"list": [1, {"deep": [2]}], "set": {3}}
     frozen = freeze(original)
     original["list"][1]["deep"].append(4)
@@ -65,7 +65,7 @@ def test_a_frozen_mapping_refuses_changes():
 
 
 def test_other_values_are_left_alone():
-    """What is no plain data is handed through, the very object."""
+    """`freeze` and `thaw` return any value that is not plain data as the same object."""
     thing = object()
 
     assert thing is freeze(thing)

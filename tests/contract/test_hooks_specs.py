@@ -38,7 +38,7 @@ def described_arguments(spec):
 
 
 def test_the_hooks():
-    """There are four turn hooks, two coroutines of a plugin's life and four plain ones."""
+    """The hooks are the coroutine hooks and the plain hooks, and no others."""
     assert sorted((*COROUTINE_HOOKS, *PLAIN_HOOKS)) == sorted(SPECS)
 
 
@@ -50,7 +50,7 @@ def test_its_kind(name, spec):
 
 @EVERY_HOOK
 def test_its_guide(name, spec):
-    """Each hook says when it is called, in which order, and what happens on failure."""
+    """Each hook's docstring says when it is called, in which order, and what happens on failure."""
     doc = inspect.getdoc(spec)
 
     assert [] == [part for part in ("Called ", "Ordering:", "On failure") if part not in doc]
@@ -58,13 +58,13 @@ def test_its_guide(name, spec):
 
 @EVERY_HOOK
 def test_its_arguments_are_described(name, spec):
-    """Each argument has its line, in the order of the signature."""
+    """Each argument has a line in the docstring, in the order of the signature."""
     assert list(inspect.signature(spec).parameters) == described_arguments(spec)
 
 
 @EVERY_HOOK
 def test_its_answer_is_described(name, spec):
-    """A hook that answers something, and every background hook, says what may be returned."""
+    """A hook that returns a value, and every background hook, documents its return value."""
     answers = inspect.signature(spec).return_annotation is not None
     background = name.startswith("on_") or name == "after_prompt"
 
@@ -82,12 +82,12 @@ def test_its_types_are_given(name, spec):
 
 @EVERY_HOOK
 def test_a_specification_does_nothing(name, spec):
-    """The body is its docstring: nothing runs when somebody calls the specification."""
+    """The body of a specification is its docstring only, so calling it runs no code."""
     assert {"None"} == {str(const) for const in spec.__code__.co_consts if const != spec.__doc__}
 
 
 def test_pluggy_knows_them_all(manager):
-    """What pluggy finds is exactly these hooks; none stops at the first answer or is historic."""
+    """Pluggy finds exactly these hooks; none stops at the first result or is historic."""
     options = {name: getattr(manager.hook, name).spec.opts for name in SPECS}
     quiet = {"firstresult": False, "historic": False, "warn_on_impl": None, "warn_on_impl_args": None}
 

@@ -1,4 +1,4 @@
-"""What is removed from recalled text, and what survives."""
+"""Which characters are removed from recalled text, and which stay."""
 
 import sys
 import unicodedata
@@ -80,12 +80,12 @@ def test_every_invisible_character_vanishes_between_letters():
 
 @pytest.mark.parametrize("end", ["\r\n", "\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029", "\n"])
 def test_every_line_end_becomes_one_line_feed(end):
-    """Whatever a reader may take for a line end is one (rule 1)."""
+    """Every kind of line end becomes one line feed (rule 1)."""
     assert neutralise(f"a{end}b") == "a\nb"
 
 
 def test_surrogates_and_noncharacters_are_replaced():
-    """All of them become U+FFFD (rule 3), so that the result can be encoded."""
+    """Surrogates and noncharacters become U+FFFD (rule 3), so that the result can be encoded."""
     codes = [0xD800, 0xDFFF, *range(0xFDD0, 0xFDF0)]
     codes += [plane + low for plane in range(0, 0x110000, 0x10000) for low in (0xFFFE, 0xFFFF)]
 
@@ -106,7 +106,7 @@ def test_surrogates_and_noncharacters_are_replaced():
     ],
 )
 def test_prepended_signs_need_their_script(text, expected):
-    """A number sign stays directly before a letter or digit of its own script, and nowhere else (rule 4)."""
+    """A number sign stays only directly before a letter or digit of its own script (rule 4)."""
     assert neutralise(text) == expected
 
 
@@ -192,7 +192,7 @@ def test_it_is_idempotent(text):
 
 @given(TEXTS)
 def test_nothing_invisible_is_left_out_of_context(text):
-    """Of Cf, Cc and Cs nothing is left but line feed, tab, joiners, flag tags and prepended signs; and it is UTF-8."""
+    """The only Cf, Cc and Cs left are line feed, tab, joiners, flag tags and prepended signs, as valid UTF-8."""
     result = neutralise(text)
 
     odd = {char for char in result if unicodedata.category(char) in {"Cf", "Cc", "Cs"}}

@@ -117,7 +117,7 @@ def test_nothing_usable_is_no_message(texts):
 
 
 def test_unusable_items_do_not_count():
-    """What is shown and counted are the items that show something."""
+    """Only items that show text are shown and counted."""
     rendered = _render("\u200b", "yes", " ")
 
     assert (rendered.shown, rendered.total, rendered.clipped) == (("1",), 1, False)
@@ -136,7 +136,7 @@ def test_a_boundary_that_is_no_token_is_refused(boundary):
 
 @pytest.mark.parametrize("line", [text for text in HOSTILE[:12] if "\n" not in text])
 def test_an_imitated_boundary_is_replaced(line):
-    """Whatever case, width, accent, blank or invisible character hides it, in a text as in a value."""
+    """An imitated boundary is replaced in texts and values, in any case, width or accent."""
     rendered = _lines(Reference(text=f"a\n{line}\nb", id=line), plugin=line)
 
     assert rendered == [f'[1] kind="memory" id="{IMITATION}"', "| a", f"| {IMITATION}", "| b"]
@@ -145,7 +145,7 @@ def test_an_imitated_boundary_is_replaced(line):
 
 @pytest.mark.parametrize("line", ["the beaver reference manual", "<b>beaver</b>", "a << b", HOSTILE[13], HOSTILE[14]])
 def test_harmless_lines_stay(line):
-    """What only resembles a boundary is left alone, and what resembles a header stays behind its bar."""
+    """A text that only resembles a boundary stays, and one that resembles a header stays behind its bar."""
     assert _lines(line) == ['[1] kind="memory" id="0"', f"| {line}"]
 
 
@@ -161,7 +161,7 @@ def test_values_stay_on_their_line():
     [(0.0, "0"), (2, "2"), (1e-9, "1e-09"), (float("nan"), "nan"), (10**400, "inf"), (-(10**400), "-inf")],
 )
 def test_scores_are_short(score, shown):
-    """A score takes six digits at most, whatever number it is."""
+    """A score has at most six digits."""
     assert _lines(Reference(text="t", score=score)) == [f'[1] kind="memory" score="{shown}"', "| t"]
 
 
@@ -192,19 +192,19 @@ def test_the_first_item_is_cut_to_fit():
 
 @pytest.mark.parametrize("budget", [-1, 0, 1, 50, 90])
 def test_too_small_a_budget_is_no_message(budget):
-    """Where fewer than 20 tokens of the first item would be shown, nothing is."""
+    """A budget that shows fewer than 20 tokens of the first item gives no message."""
     assert _render("word " * 1000, budget=budget) is None
 
 
 def test_a_cut_parts_no_emoji():
-    """Where the cut falls into a sequence, what is left of it is neutralised again."""
+    """A text cut within an emoji sequence is neutralised again."""
     texts = {_render("👩‍👩‍👧‍👦" * 500, budget=budget).text for budget in range(130, 150)}
 
     assert {neutralise(text) for text in texts} == texts
 
 
 def test_a_huge_text_is_cut_first():
-    """Of a text that goes on for ever only the beginning is read, with and without a budget."""
+    """Only the beginning of a huge text is read, with and without a budget."""
     text = "abc " * 5_000_000
 
     assert _render(text).cut
@@ -214,7 +214,7 @@ def test_a_huge_text_is_cut_first():
 
 
 def test_at_most_a_thousand_items_are_shown():
-    """Without a budget the number of items is capped, and the message says how many there were."""
+    """Without a budget at most 1,000 items are shown, and the message says how many there were."""
     rendered = _render(*["x"] * 1001)
 
     assert (len(rendered.shown), rendered.total, rendered.clipped) == (1000, 1001, True)
@@ -222,7 +222,7 @@ def test_at_most_a_thousand_items_are_shown():
 
 
 def test_another_estimate_is_obeyed():
-    """The budget holds by the estimate that was asked for, even one that finds the whole dearer than its parts."""
+    """The budget is kept by the given estimate, even if the whole costs more than its parts."""
     rendered = _render(
         "one",
         "two",

@@ -68,7 +68,7 @@ def knowing(*known):
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
 @given(secret=st.one_of(secrets, keys), before=anything, after=anything)
 def test_a_secret_is_masked_in_every_shape(shape, secret, before, after):
-    """Whatever the secret, whatever surrounds it, no shape of it is left."""
+    """A secret in any shape and any surrounding text is masked."""
     scrubber = knowing(secret)
     clean = scrubber.scrub(before + shape(secret) + after)
 
@@ -98,7 +98,7 @@ def test_percent_encoding_in_lower_case_is_masked(secret):
 
 @given(known=st.lists(keys, min_size=1, max_size=4), text=anything, data=st.data())
 def test_scrubbing_twice_changes_nothing(known, text, data):
-    """What was scrubbed is clean, and scrubbing it again leaves it as it is."""
+    """Scrubbing a scrubbed text leaves it unchanged."""
     scrubber = knowing(*known)
     pieces = data.draw(st.lists(st.sampled_from([*known, text, MASK, known[0][1:], known[-1][:-1]])))
     once = scrubber.scrub("".join(pieces))
@@ -112,7 +112,7 @@ def test_scrubbing_twice_changes_nothing(known, text, data):
 @example("[secret]", "[secret]")
 @example("]terces[", "]terces[")
 def test_a_secret_that_looks_like_the_mask_comes_to_an_end(secret, text):
-    """Secrets made of the mask's own characters are masked too, and scrubbing ends."""
+    """A secret made of the mask's own characters is masked, and scrubbing ends."""
     scrubber = knowing(secret)
 
     assert not scrubber.holds_secret(scrubber.scrub(text))
@@ -120,7 +120,7 @@ def test_a_secret_that_looks_like_the_mask_comes_to_an_end(secret, text):
 
 @given(known=st.lists(keys, max_size=3), text=anything)
 def test_text_without_secrets_is_left_alone(known, text):
-    """Nothing is changed where no secret is."""
+    """A text without a secret stays unchanged."""
     scrubber = knowing(*known)
     assume(not scrubber.holds_secret(text))
 
@@ -138,12 +138,12 @@ def test_text_without_secrets_is_left_alone(known, text):
     ],
 )
 def test_overlapping_secrets_leave_no_rest(known, text, expected):
-    """Where secrets overlap, the whole stretch is masked, not just the first of them."""
+    """Overlapping secrets are masked as one stretch."""
     assert expected == knowing(*known).scrub(text)
 
 
 def test_short_secrets_are_not_looked_for():
-    """Seven characters are too few: masking them would maim ordinary text."""
+    """A secret of seven characters is not masked, because that would damage ordinary text."""
     assert ["1234567", MASK] == [knowing(known).scrub(known) for known in ("1234567", "12345678")]
 
 
@@ -158,7 +158,7 @@ def test_remembering_twice_changes_nothing():
 
 @given(known=st.lists(keys, min_size=1, max_size=4), text=anything, data=st.data())
 def test_many_secrets_are_masked_like_few(known, text, data):
-    """Among the secrets of many users each is masked as it is alone."""
+    """A secret is masked the same way among many other secrets as alone."""
     pieces = data.draw(st.lists(st.sampled_from([*known, text, known[0][1:], known[-1][:-1], *shapes(known[0])])))
     few, many = knowing(*known), knowing(*CROWD, *known)
 
@@ -168,7 +168,7 @@ def test_many_secrets_are_masked_like_few(known, text, data):
 
 
 def test_secrets_that_begin_alike():
-    """Keys of one kind are told apart by their ends: none is looked for because another one begins like it."""
+    """Each of many secrets that begin alike is masked, and an unknown one with the same beginning is not."""
     many = knowing(*CROWD)
 
     assert ["<[secret]>"] * len(CROWD) == [many.scrub(f"<{secret}>") for secret in CROWD]
@@ -189,7 +189,7 @@ Pair = namedtuple("Pair", "left right")  # noqa: PYI024
 
 
 def test_values_are_scrubbed_all_the_way_down():
-    """Strings in mappings, lists and sets are masked, keys too; other values come through as they are."""
+    """Strings in mappings, keys, lists and sets are masked, and other values stay as they are."""
     key = "credential-1"
     scrubber = knowing(key)
     value = {
@@ -212,7 +212,7 @@ def test_values_are_scrubbed_all_the_way_down():
 
 
 def test_the_original_value_is_not_changed():
-    """Scrubbing makes a copy: what a plugin handed over stays as it was."""
+    """Scrubbing a value returns a copy and does not change the original."""
     value = {"key": ["credential-2"]}
     knowing("credential-2").scrub_value(value)
 
@@ -223,7 +223,7 @@ def test_the_original_value_is_not_changed():
     st.recursive(st.none() | st.integers() | anything, lambda inner: st.lists(inner) | st.dictionaries(anything, inner))
 )
 def test_clean_values_come_back_equal(value):
-    """A value without secrets is equal to what it was."""
+    """A value without secrets equals its scrubbed copy."""
     assert value == Scrubber().scrub_value(value)
 
 
@@ -233,7 +233,7 @@ def test_the_processs_scrubber_scrubs_values(canary):
 
 
 def test_several_threads():
-    """Threads that remember and scrub at once: whoever has remembered a secret finds it masked at once."""
+    """Each of several threads finds a secret masked as soon as it has remembered it."""
     scrubber = Scrubber()
     together = threading.Barrier(4)
 

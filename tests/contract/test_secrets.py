@@ -1,4 +1,4 @@
-"""`Secret` shows itself to nobody who does not ask."""
+"""`Secret` shows its value only through `reveal`."""
 
 import copy
 import dataclasses
@@ -115,7 +115,7 @@ SHOWINGS = {
 
 @pytest.mark.parametrize("show", SHOWINGS.values(), ids=SHOWINGS.keys())
 def test_nothing_shows_it(show, canary):
-    """However a secret is printed, logged, dumped or copied, no shape of it appears."""
+    """Printing, logging, dumping or copying a secret shows no shape of its value."""
     canary.assert_clean(show(canary.secret))
 
 
@@ -143,7 +143,7 @@ def test_it_has_no_state_to_hand_out(canary):
 
 
 def test_reveal_is_the_way_out():
-    """`reveal` returns exactly what went in."""
+    """`reveal` returns the exact value."""
     assert "s3cret" == Secret("s3cret").reveal()
 
 
@@ -156,7 +156,7 @@ def test_copies_are_the_same_secret():
 
 
 def test_equality():
-    """Secrets are equal by value, to secrets only, whatever characters they hold."""
+    """Secrets are equal by value, to other secrets only, whatever their characters."""
     assert Secret("pässword \ud800") == Secret("pässword \ud800")
     assert Secret("one") != Secret("two")
     assert Secret("one") != "one"
@@ -183,7 +183,7 @@ def test_it_wraps_text_only(value):
 
 
 def test_making_it_makes_it_known():
-    """The process's scrubber masks a secret as soon as it is made."""
+    """The scrubber of the process masks a secret as soon as it is created."""
     canary = make_canary()
 
     assert holds_secret(canary.reveal())
@@ -191,7 +191,7 @@ def test_making_it_makes_it_known():
 
 
 def test_nothing_can_be_hung_on_it():
-    """It has slots only: no attribute is added by mistake."""
+    """A secret has slots only, so no attribute can be added."""
     with pytest.raises(AttributeError):
         Secret("slots").other = 1
     assert sys.getsizeof(Secret("slots")) < 100

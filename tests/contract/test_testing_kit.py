@@ -1,4 +1,4 @@
-"""The testing kit does what it says, so that tests which lean on it mean something."""
+"""The testing kit works as documented, so that tests can rely on it."""
 
 import asyncio
 import base64
@@ -71,7 +71,7 @@ ENDED = {
 
 
 def arguments_of(hook, folder):
-    """Return what the host would call `hook` with."""
+    """Return the arguments with which the host would call `hook`."""
     arguments = {
         "configure": {"setup": Setup(settings=None, state_folder=folder, report=REPORT)},
         "before_prompt": {"turn": TURN, "report": REPORT},
@@ -83,7 +83,7 @@ def arguments_of(hook, folder):
 
 
 async def called(plugin, hook, folder):
-    """Return what the plugin answers."""
+    """Return the result of the plugin's hook."""
     answer = getattr(plugin, hook)(**arguments_of(hook, folder))
     return await answer if hook in COROUTINE_HOOKS else answer
 
@@ -100,7 +100,7 @@ def test_the_machines_clock():
 
 
 def test_a_frozen_clock_stands_still():
-    """Both times stay as they are, however often they are asked."""
+    """Both times stay the same, however often they are read."""
     clock: Clock = FrozenClock(datetime(2026, 5, 1, tzinfo=UTC), 7.0)
 
     assert [(datetime(2026, 5, 1, tzinfo=UTC), 7.0)] * 2 == [(clock.now(), clock.monotonic()) for _ in range(2)]
@@ -108,7 +108,7 @@ def test_a_frozen_clock_stands_still():
 
 @given(st.lists(st.floats(0, 1e6)))
 def test_a_frozen_clock_moves_when_told(steps):
-    """Both times move together, by what was said."""
+    """`advance` moves both times of the clock by the given seconds."""
     clock = FrozenClock(monotonic=0.0)
     begin = clock.now()
     passed = 0.0  # added up one by one, as the clock does: `sum` makes good for rounding since 3.12
@@ -121,7 +121,7 @@ def test_a_frozen_clock_moves_when_told(steps):
 
 
 def test_a_frozen_clock_gives_utc():
-    """Another time zone is converted; a naive time is refused."""
+    """A time of another zone is converted to UTC, and a naive time is refused."""
     clock = FrozenClock(datetime(2026, 5, 1, 5, tzinfo=timezone(timedelta(hours=5))))
 
     assert (datetime(2026, 5, 1, tzinfo=UTC), UTC) == (clock.now(), clock.now().tzinfo)
@@ -162,7 +162,7 @@ def test_an_unknown_field_is_refused():
 
 
 def test_a_recording_report_keeps_everything():
-    """Each method's arguments end in the list of that name."""
+    """Each method adds its arguments to the list of its name."""
     report = RecordingReport(remaining=2.5)
     contract: Report = report
     contract.event("cache_missed", count=1, who=Personal(value="ann"), ids=["a", "b"], none=None)
@@ -190,7 +190,7 @@ def test_a_recording_report_keeps_everything():
 
 
 def test_a_recording_report_has_no_deadline_by_default():
-    """Without a word about it, there is all the time in the world."""
+    """Without a given deadline the remaining time is infinite."""
     assert inf == RecordingReport().remaining()
 
 
@@ -219,12 +219,12 @@ def test_a_recording_report_is_strict(method, arguments, facts, kind):
 
 
 async def test_a_signal_does_not_wait_for_what_is_true():
-    """A condition that holds already needs no notice."""
+    """Waiting for a condition that is already true returns without a notice."""
     await Signal().wait_until(lambda: True)
 
 
 async def test_a_signal_from_another_thread():
-    """A notice given in another thread wakes the loop that waits; a false condition goes on waiting."""
+    """A notice from another thread wakes the waiting loop, which goes on waiting while the condition is false."""
     signal, seen = Signal(), []
     waiting = asyncio.create_task(signal.wait_until(lambda: len(seen) == 2))
     await asyncio.sleep(0)
@@ -256,7 +256,7 @@ async def test_a_recording_plugin_remembers_each_call(hook, tmp_path):
 
 
 async def test_a_recording_plugin_answers_what_it_was_given(tmp_path):
-    """Contribution, tools, commands and description are its answers; the other hooks answer nothing."""
+    """The hooks return the given contribution, tools and description; the other hooks return `None`."""
 
     async def run(*arguments):
         """Do nothing."""
@@ -297,7 +297,7 @@ async def test_wait_for_gives_up():
 
 
 async def test_wait_for_calls_from_another_loop(tmp_path):
-    """A host on a loop of its own can be waited for."""
+    """`wait_for` sees calls from a host on another loop."""
     plugin = RecordingPlugin()
     waiting = asyncio.ensure_future(plugin.wait_for("start"))
     await asyncio.to_thread(asyncio.run, called(plugin, "start", tmp_path))
@@ -306,7 +306,7 @@ async def test_wait_for_calls_from_another_loop(tmp_path):
 
 
 def test_a_call_cannot_be_changed():
-    """What was recorded stays as it was."""
+    """Neither the fields nor the arguments of a recorded call can be changed."""
     call = Call(hook="start", arguments={"a": 1})
 
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
@@ -338,7 +338,7 @@ def test_an_impossible_case_is_refused(fault, hook):
 
 @pytest.mark.parametrize("hook", [*PLAIN_HOOKS, *COROUTINE_HOOKS])
 async def test_it_is_trivial_in_the_other_hooks(hook, tmp_path):
-    """Everywhere else it answers nothing, and describes itself as it was told."""
+    """The other hooks return `None`, and `describe` returns the given description."""
     info = PluginInfo(version="3", contract="1.0")
     plugin = FaultPlugin(Fault.RAISE, hook, info=info)
     others = [other for other in (*PLAIN_HOOKS, *COROUTINE_HOOKS) if other != hook]
@@ -398,7 +398,7 @@ async def test_it_answers_what_raises_when_looked_at(hook, tmp_path, canary):
 @pytest.mark.parametrize("hook", COROUTINE_HOOKS)
 @pytest.mark.parametrize("fault", HANGING)
 async def test_it_hangs_until_released(fault, hook, tmp_path):
-    """It is reached, does not end by itself, and ends without a trace once it is released."""
+    """The hook is called, does not end by itself, and returns `None` once released."""
     plugin = FaultPlugin(fault, hook)
     task = asyncio.create_task(called(plugin, hook, tmp_path))
     await plugin.wait_for(hook)
@@ -420,7 +420,7 @@ async def ending_of(task):
 
 @pytest.mark.parametrize("fault", HANGING)
 async def test_how_it_takes_being_cancelled(fault, tmp_path):
-    """One ends at once, one cleans up however often it is cancelled, and one goes on until released."""
+    """One fault ends on cancellation, one cleans up through several cancellations, and one runs until released."""
     plugin = FaultPlugin(fault, "before_prompt", duration=600)
     task = asyncio.create_task(called(plugin, "before_prompt", tmp_path))
     await plugin.wait_for("before_prompt")
@@ -446,7 +446,7 @@ async def test_a_slow_clean_up_ends_by_itself(tmp_path):
 
 @pytest.mark.parametrize("hook", COROUTINE_HOOKS)
 async def test_it_cancels_itself(hook, tmp_path):
-    """Its own task ends as cancelled, though nobody else cancelled it."""
+    """Its own task ends as cancelled, although the test cancels no task."""
     plugin = FaultPlugin(Fault.CANCEL_ITSELF, hook)
     task = asyncio.create_task(called(plugin, hook, tmp_path))
 
@@ -456,7 +456,7 @@ async def test_it_cancels_itself(hook, tmp_path):
 
 @pytest.mark.parametrize("hook", COROUTINE_HOOKS)
 def test_it_blocks_the_loop(hook, tmp_path):
-    """Nothing else on its loop runs meanwhile; another thread can free it."""
+    """A blocking hook stops all other callbacks of its loop, and another thread can release it."""
     plugin = FaultPlugin(Fault.BLOCK, hook, duration=600)
     entered = threading.Event()
 
@@ -530,19 +530,19 @@ TRACED = [
 # Numbered, as every process that collects this makes its own canary.
 @pytest.mark.parametrize(("text", "expected"), TRACED, ids=map(str, range(len(TRACED))))
 def test_a_canary_is_traced_in_every_shape(text, expected):
-    """Each shape has its name, in text and in bytes; what is no trace has none."""
+    """Each encoding of the canary has a name, in text and in bytes, and other text has no trace."""
     assert expected == CANARY.traces(text) == traces(VALUE, text)
 
 
 @given(st.text(st.characters()), st.binary())
 def test_foreign_text_holds_no_canary(text, data):
-    """Whatever the text, tracing neither breaks nor finds what is not there."""
+    """Tracing any foreign text or bytes finds no canary."""
     assert ([], []) == (CANARY.traces(text), CANARY.traces(data))
 
 
 @given(st.text(st.characters(), min_size=8), st.text(st.characters()))
 def test_any_secret_is_traced(secret, before):
-    """Tracing works for secrets of any characters, lone surrogates too."""
+    """Tracing finds secrets of any characters, lone surrogates too."""
     assert "plain" in traces(secret, before + secret)
     assert traces(secret, json.dumps(secret))
 
@@ -558,20 +558,20 @@ def test_assert_clean_names_the_shape_only():
 
 
 def test_canaries_differ():
-    """No two canaries are alike, and their length can be chosen."""
+    """Canaries are all different, and their length can be chosen."""
     assert 20 == len({make_canary().reveal() for _ in range(20)})
     assert [32, 100] == [len(make_canary().reveal()), len(make_canary(100).reveal())]
 
 
 def test_a_canary_changes_under_every_encoding():
-    """Its value never looks the same once it is encoded."""
+    """No encoding leaves the canary's value unchanged."""
     encodings = [str.upper, quote, quote_plus, json.dumps, repr, ascii, lambda text: text[::-1]]
 
     assert [] == [encode for encode in encodings if VALUE in encode(VALUE)]
 
 
 def test_a_canary_has_a_least_length():
-    """What is too short to be recognised is refused; the shortest that is allowed works."""
+    """A value shorter than the least length is refused, and one of the least length works."""
     with pytest.raises(ValueError) as caught:
         make_canary(8)
 

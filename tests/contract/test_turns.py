@@ -29,7 +29,7 @@ RECORDS = [kind for _, kind in inspect.getmembers(turns, attrs.has) if kind.__mo
 
 
 def test_four_fields_suffice():
-    """Session, id, prompt and when make a turn; everything else has a harmless default."""
+    """A turn needs session, id, prompt and time, and every other field has a default."""
     turn = Turn(session="s", id="t", prompt="Hello", when=WHEN)
 
     assert {
@@ -52,7 +52,7 @@ def test_four_fields_suffice():
 
 @pytest.mark.parametrize("missing", ["session", "id", "prompt", "when"])
 def test_each_of_the_four_is_needed(missing):
-    """None of the four has a default."""
+    """Session, id, prompt and time are required."""
     four = dict(session="s", id="t", prompt="Hello", when=WHEN)
     del four[missing]
 
@@ -61,7 +61,7 @@ def test_each_of_the_four_is_needed(missing):
 
 
 def test_the_conversation_is_the_session_unless_it_is_named():
-    """A host with an id that outlives the session can say so."""
+    """The conversation is the session's id unless the host names another one."""
     assert ("s", "c") == (
         make_turn(session="s").conversation,
         make_turn(session="s", conversation="c").conversation,
@@ -90,7 +90,7 @@ def test_tool_results_are_named(name):
 @pytest.mark.parametrize("make", [make_turn, make_answer])
 @pytest.mark.parametrize("when", [datetime(2026, 5, 1), "2026-05-01", None])  # noqa: DTZ001
 def test_times_have_a_zone(make, when):
-    """A naive datetime, or something else, is refused: nobody could compare it."""
+    """A naive datetime, or a value of another type, is refused, because it cannot be compared."""
     with pytest.raises(ValueError) as caught:
         make(when=when)
 
@@ -118,13 +118,13 @@ def test_any_zone_will_do():
     ],
 )
 def test_other_types_are_refused(make, overrides):
-    """What plugins rely on is checked where the record is made."""
+    """A record refuses fields of a wrong type when it is made."""
     with pytest.raises(TypeError):
         make(**overrides)
 
 
 OWNERS = [(make_turn, "user"), *((Scope, name) for name in ("tenant", "project", "agent", "channel"))]
-"""What says whose something is: none stands for everybody."""
+"""Fields that name an owner; `None` stands for all owners."""
 
 IDS = [
     *((Actors, name) for name in ("speaker", "speaker_kind", "subject", "agent", "trigger")),
@@ -137,7 +137,7 @@ IDS = [
 @pytest.mark.parametrize(("make", "name"), OWNERS)
 @pytest.mark.parametrize("blank", ["", " ", "\t\n\u2003", 42])
 def test_whose_it_is_is_named_or_none(make, name, blank):
-    """A blank name, or one that is no text, is refused: taken for none, it would stand for every user or tenant."""
+    """A blank owner, or one that is not text, is refused, because it would count as none and stand for all owners."""
     with pytest.raises(ValueError) as caught:
         make(**{name: blank})
 
@@ -147,7 +147,7 @@ def test_whose_it_is_is_named_or_none(make, name, blank):
 
 @pytest.mark.parametrize(("make", "name"), IDS)
 def test_what_may_be_left_out_is_text(make, name):
-    """A number is no id: one that is not text would be a stranger to whatever compares, hashes or stores it."""
+    """An id that is not text, such as a number, is refused, and an empty one is kept."""
     with pytest.raises(TypeError) as caught:
         make(**{name: 42})
 
@@ -193,7 +193,7 @@ def test_references_are_named(name, value):
     ],
 )
 def test_what_does_not_fit_is_said_without_values(make, overrides, expected):
-    """The sentence says what is wanted, and nothing that somebody said."""
+    """The error says which value is required, and shows no value of the record."""
     with pytest.raises((TypeError, ValueError)) as caught:
         make(**overrides)
 
@@ -230,7 +230,7 @@ def test_trust_reaches_itself_and_what_is_less(trust, reached):
 
 @pytest.mark.parametrize("kind", RECORDS, ids=lambda kind: kind.__name__)
 def test_records_are_frozen_slotted_and_keyword_only(kind):
-    """No record has a field that can be set, a dict to hang things on, or a positional argument."""
+    """Records are keyword-only, frozen and without `__dict__`."""
     assert all(field.kw_only for field in attrs.fields(kind))
     assert "__dict__" not in dir(kind)
     assert kind.__setattr__ is not object.__setattr__
@@ -247,7 +247,7 @@ def test_no_field_can_be_changed(record):
 
 
 def test_lists_become_tuples():
-    """A host may hand over lists; what plugins hold cannot be changed by anyone."""
+    """A host's lists become tuples, which later changes of the lists do not reach."""
     message = Message(role="user", text="earlier")
     history, views, tags = [message], ["board"], ["risky"]
     tool = RegisteredTool(id="t", fingerprint="f", tags=tags)
@@ -264,7 +264,7 @@ def test_lists_become_tuples():
 
 
 def test_arguments_and_output_are_read_only_copies():
-    """Neither the host's own dict nor a plugin's hands reach what other plugins see."""
+    """Arguments and output are read-only copies, which later changes of the original do not reach."""
     given = {"paths": ["a"], "options": {"deep": [1]}}
     result = make_tool_result(arguments=given, output=given)
     given["options"]["deep"].append(2)
@@ -285,7 +285,7 @@ def test_default_arguments_are_not_shared_state():
 
 
 def test_turns_are_equal_by_what_they_say():
-    """Two turns with the same fields are equal, whatever the host hung behind `was_injected`."""
+    """Two turns with the same fields are equal, whatever `was_injected` does."""
     plain = make_turn()
 
     assert plain == make_turn(was_injected=lambda text: True)
@@ -294,7 +294,7 @@ def test_turns_are_equal_by_what_they_say():
 
 
 def test_the_host_answers_was_injected():
-    """`was_injected` asks what the host gave it."""
+    """`was_injected` calls the function that the host gave."""
     turn = make_turn(was_injected="recalled".__eq__)
 
     assert [True, False] == [turn.was_injected("recalled"), turn.was_injected("new")]

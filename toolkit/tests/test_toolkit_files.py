@@ -74,7 +74,7 @@ def test_the_last_content_replaces_the_others(contents):
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 def test_a_failed_replacement_changes_nothing(tmp_path, monkeypatch, call):
-    """What was there stays, and no temporary file does."""
+    """A failed replacement keeps the old file and leaves no temporary file."""
     replace(tmp_path / "f", b"one")
     monkeypatch.setattr(Path if call == "replace" else os, call, fail_with(errno.ENOSPC))
 
@@ -97,7 +97,7 @@ def test_content_and_name_are_synced(tmp_path, monkeypatch):
 
 
 def test_stray_files_are_swept(tmp_path):
-    """What a killed process left goes after a while; what another one is writing stays, unless nobody can be."""
+    """Sweeping removes old temporary files of the file; fresh ones go only on request, those of other files never."""
     old, fresh, other = (tmp_path / name for name in (".f.1.tmp", ".f.2.tmp", ".g.1.tmp"))
     for each in (old, fresh, other):
         each.write_text("")
@@ -111,7 +111,7 @@ def test_stray_files_are_swept(tmp_path):
 
 
 def test_a_folder_that_cannot_be_opened_is_not_synced(monkeypatch):
-    """Where the system cannot open folders, nothing is raised."""
+    """Syncing a folder that the system cannot open raises nothing."""
     monkeypatch.setattr(os, "open", fail_with(errno.EACCES))
 
     sync(Path("anywhere"))
@@ -129,7 +129,7 @@ def test_replaced_yields_the_old_file(tmp_path):
 
 
 def test_replaced_on_a_system_without_exchange(tmp_path, monkeypatch):
-    """Where names cannot be exchanged, a plain rename replaces the file, and the old one is not known."""
+    """Without an exchange of names, a plain rename replaces the file, and the old content is `None`."""
     monkeypatch.setattr("ctypes.CDLL", lambda _: object())
     files._renameat2.cache_clear()
     path = tmp_path / "f"
@@ -166,7 +166,7 @@ def test_a_link_is_followed_if_wanted(tmp_path):
 
 @pytest.mark.parametrize("knows_the_call", [True, False])
 def test_full_syncs_on_macos(tmp_path, monkeypatch, knows_the_call):
-    """Where the drive has a cache that `fsync` leaves alone, it is emptied for the file and its folder, if it can be."""
+    """On a drive with a cache that `fsync` leaves alone, file and folder are synced fully, if the system can."""
     called = []
 
     def recorded(name, fails=False):

@@ -18,7 +18,7 @@ SECONDS = 20.0
 
 
 class Server:
-    """Answers each connection with the given parts; `None` stands for silence until the client leaves."""
+    """Answers each connection with the given parts; `None` means silence until the client leaves."""
 
     def __init__(self, *parts, greeting=b""):
         self.greeting, self.pause = greeting, 0
@@ -84,7 +84,7 @@ async def test_pytest_httpx_intercepts(kind, httpx_mock):
 
 @both
 async def test_over_the_network(kind):
-    """Without a mock the request goes to the server."""
+    """Without a mock, the request reaches the server."""
     async with Server(OK) as server:
         assert Reply(status=200, body=b"{}") == await ask(kind, f"{server.url}/path")
 
@@ -106,7 +106,7 @@ async def test_over_the_network(kind):
     ],
 )  # fmt: skip
 async def test_replies(kind, parts, reply):
-    """Every end of an exchange is a reply; the body of a refusal or a compressed answer is not waited for."""
+    """Every end of an exchange is a reply, and the body of a refusal or compressed answer is not read."""
     async with Server(*parts) as server:
         assert reply == await ask(kind, server.url)
 
@@ -115,7 +115,7 @@ async def test_replies(kind, parts, reply):
 @pytest.mark.parametrize("parts", [(None,), (b"HTTP/1.1 200 OK\r\nX-Endless: ", None),
                                    (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", None)])  # fmt: skip
 async def test_one_deadline(kind, parts):
-    """Silence ends with the deadline, wherever it begins."""
+    """Silence at any point ends at the deadline."""
     async with Server(*parts) as server:
         assert Reply(failure="timeout") == await ask(kind, server.url, seconds=0.1)
 
@@ -148,7 +148,7 @@ async def test_failures_before_an_answer(kind, monkeypatch):
 
 
 async def test_a_limit_for_connecting():
-    """A machine that takes no connection is given up before the deadline, and told apart from one that is slow."""
+    """A machine that accepts no connection ends the request before the deadline, with its own category."""
     with contextlib.ExitStack() as stack:
         full = stack.enter_context(socket.socket())
         full.bind(("127.0.0.1", 0))
@@ -163,7 +163,7 @@ async def test_a_limit_for_connecting():
 
 
 async def test_idle_connections():
-    """Connections are kept for the next request, unless none is to be kept."""
+    """Idle connections are reused for the next request, unless the limit of idle connections is zero."""
     for idle, expected in ((10, 1), (0, 3)):
         async with Server(OK) as server:
             client = BoundedClient(PlainClient(BoundedTransport(context=tls_context(), idle=idle)))
@@ -186,7 +186,7 @@ async def test_a_proxy():
 
 @both
 async def test_the_environment_has_no_say(kind, monkeypatch):
-    """No proxy of the environment gets a request."""
+    """Requests ignore the proxies of the environment."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     async with Server(OK) as server:
@@ -216,7 +216,7 @@ async def test_no_redirects_and_no_cookies(kind, httpx_mock):
 
 @both
 async def test_the_log_of_httpx(kind, httpx_mock, caplog):
-    """The address is in no log line, whatever level the host's user has chosen; requests of others are logged."""
+    """The client's address is in no log line, the logger's level stays, and requests of other clients are logged."""
     httpx_mock.add_response(is_reusable=True)
     caplog.set_level(logging.INFO, logger="httpx")
     level = logging.getLogger("httpx").level
@@ -269,7 +269,7 @@ async def test_the_credential_comes_last(httpx_mock):
 
 
 def test_certificates(tmp_path):
-    """No certificates are loaded where nothing is encrypted; a file that holds none is an error."""
+    """Certificates are loaded only for https, and a file without certificates is an error."""
     (tmp_path / "ca.pem").write_text("nothing")
 
     assert [0, True] == [

@@ -54,7 +54,7 @@ def test_a_waiting_thread_gets_the_lock(tmp_path):
 
 
 def test_another_process_keeps_it(tmp_path):
-    """A lock that another process holds is told after the time to wait, and is free when that process is killed."""
+    """Waiting for a lock of another process ends with `LockTimeout`, and killing that process frees the lock."""
     path = tmp_path / "f.lock"
     script = (
         "import sys, pathlib\nfrom beaver_toolkit.locks import locked\n"
@@ -83,7 +83,7 @@ def test_what_the_file_holds_stays(tmp_path):
 
 
 def test_a_file_system_without_locks(tmp_path, monkeypatch):
-    """Where the file system has no locks, that is said, and the block does not begin."""
+    """On a file system without locks `LocksMissing` is raised, and the block does not begin."""
 
     def missing(*_):
         raise OSError(errno.ENOSYS, "Function not implemented")

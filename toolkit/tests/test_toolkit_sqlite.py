@@ -1,4 +1,4 @@
-"""A SQLite file of ours: durable, migrated once, never replaced, and what goes wrong with it in one word."""
+"""A SQLite file: durable, migrated once, never replaced, and with a category for every error."""
 
 import contextlib
 import os
@@ -52,7 +52,7 @@ def texts(path, scripts=(FIRST,)):
 
 
 def test_a_database_is_durable_and_private(database, path):
-    """A database is made private, with a log, every commit synced, and what is written is read by others."""
+    """A database is private, has a write-ahead log, syncs every commit, and other connections read its rows."""
     add(database)
     pragmas = [database.connection.pragma(name) for name in ("journal_mode", "synchronous", "secure_delete")]
 
@@ -61,7 +61,7 @@ def test_a_database_is_durable_and_private(database, path):
 
 
 def test_deleted_content_is_overwritten(path):
-    """With `secure_delete`, nothing of a deleted row is left in the files once the log is written back."""
+    """With `secure_delete`, no file holds the text of a deleted row after the database is closed."""
     with contextlib.closing(Database.open(path, [FIRST], secure_delete=True)) as opened:
         add(opened, "the-needle")
         with opened.transaction() as connection:
@@ -71,7 +71,7 @@ def test_deleted_content_is_overwritten(path):
 
 
 def test_a_block_that_fails_writes_nothing(database, path):
-    """What a transaction has written before it fails is rolled back."""
+    """A transaction that fails is rolled back."""
 
     def fail():
         with database.transaction() as connection:
@@ -111,7 +111,7 @@ def test_a_file_that_lost_its_name(database, path, replaced):
     ],
 )
 def test_a_file_that_is_not_ours(path, spoil, expected):
-    """What cannot be our database is refused and never replaced."""
+    """A file that cannot be the database is refused and never replaced."""
     spoil(path)
 
     assert expected == category(lambda: Database.open(path, [FIRST]))
@@ -135,7 +135,7 @@ def test_a_reader_does_not_write(database, path):
 
 
 def test_waiting_for_another_process_ends(database, path):
-    """A lock that another connection keeps is told after the time to wait."""
+    """Waiting for the lock of another connection ends with the category `locked`."""
     with database.transaction(), contextlib.closing(connect(path, busy_seconds=0.01)) as other:
         assert "locked" == category(lambda: _begin(other))
 
@@ -189,7 +189,7 @@ def test_a_migration_that_fails_changes_nothing():
 
 
 def test_many_threads_migrate_at_once(path):
-    """However many open a database at once, each script is applied once."""
+    """When many threads open a database at once, each script is applied once."""
     errors = []
 
     def work():
@@ -211,7 +211,7 @@ def test_many_threads_migrate_at_once(path):
 
 
 def test_a_new_file_is_whole_or_absent(path):
-    """A file whose filling fails does not appear, and one that another process made is kept."""
+    """A file whose filling fails does not appear, and an existing one is kept."""
 
     def fail(_):
         raise ZeroDivisionError
@@ -231,7 +231,7 @@ def _filled(connection, text):
 
 
 def test_a_copy_before_a_migration(database, path):
-    """The copy holds what was there at that version, is private, and goes when it is dropped."""
+    """The copy holds the rows of that version, is private, and is deleted with the backups."""
     add(database)
     copy = back_up(database.connection, path, 1)
 
@@ -255,7 +255,7 @@ def test_drafts_of_killed_processes_are_swept(path):
 
 
 def test_readers_are_lent_and_kept(database, path):
-    """A reader is used again, another one is opened while it is lent, and a dropped one is closed when it is back."""
+    """A returned reader is reused, a lent one is not, and dropping the pool closes every reader on its return."""
     opened = []
 
     def open_one():
@@ -277,7 +277,7 @@ def test_readers_are_lent_and_kept(database, path):
 
 
 def test_a_reader_that_failed_is_not_used_again(database, path):
-    """A connection in whose block something failed is closed."""
+    """A connection whose block raised is not lent again."""
     pool = ReaderPool(lambda: connect(path))
     with pytest.raises(ZeroDivisionError), pool.lend(bool) as first:
         raise ZeroDivisionError
@@ -301,7 +301,7 @@ def test_a_reader_that_failed_is_not_used_again(database, path):
     ],
 )
 def test_every_error_has_a_category(error, expected):
-    """What SQLite or the system raises is named in one word; what has no name is `failed`."""
+    """Every error of SQLite or the system has a category; the others are `failed`."""
 
     def fail():
         with translated():
@@ -314,7 +314,7 @@ def test_every_error_has_a_category(error, expected):
 
 
 def test_named_queries(tmp_path):
-    """Each query of a file is found by its name, with its comments, and an unknown name is an error."""
+    """Each query is found by its name, and an unknown name is an error."""
     path = tmp_path / "queries.sql"
     path.write_text(
         "-- What the file is for.\n\n-- name: add\nINSERT INTO notes\nVALUES (?);\n\n-- name: all_1\nSELECT 1\n"
@@ -343,7 +343,7 @@ def test_a_file_of_queries_that_is_wrong(tmp_path, text):
 
 @pytest.mark.parametrize("has_cache", [True, False])
 def test_full_syncs_on_macos(path, monkeypatch, has_cache):
-    """Where the drive has a cache that `fsync` leaves alone, each connection asks for full syncs; elsewhere none does."""
+    """On a drive with a cache that `fsync` leaves alone, each connection asks for full syncs."""
     monkeypatch.setattr(connections, "HAS_DRIVE_CACHE", has_cache)
     Database.open(path, [FIRST]).close()
     with contextlib.closing(connect(path)) as connection:

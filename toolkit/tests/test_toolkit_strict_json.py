@@ -1,4 +1,4 @@
-"""JSON that must be refused, JSON that must be accepted, and JSON of which one may think either way."""
+"""JSON that must be refused, JSON that must be accepted, and JSON of which a parser may do either."""
 
 import json
 import re
@@ -60,13 +60,13 @@ MUST_ACCEPT = [text.encode() for text in (*GOOD_SCALARS, *(f"[{each}]" for each 
 
 
 def test_there_are_enough_cases():
-    """At least as many as in the usual collection, and no two the same."""
+    """The cases are at least as many as in the usual collection, and none must be both refused and accepted."""
     assert [True, True] == [len({*MUST_REJECT}) >= 188, len({*MUST_ACCEPT}) >= 95]
     assert set() == {*MUST_REJECT} & {*MUST_ACCEPT}
 
 
 def test_must_reject():
-    """What is no JSON is refused with a sentence, and nothing that holds the text is chained to the error."""
+    """Invalid JSON is refused with a sentence, and the error chains no other error that holds the text."""
     for body in MUST_REJECT:
         with pytest.raises(InvalidJson) as caught:
             loads(body, **LIMITS)
@@ -75,7 +75,7 @@ def test_must_reject():
 
 
 def test_must_accept():
-    """What is JSON is read as the standard library reads it, from bytes and from text."""
+    """Valid JSON is read as the standard library reads it, from bytes and from text."""
     for body in MUST_ACCEPT:
         expected = json.loads(body.decode("utf-8-sig"))
         assert [expected] * 2 == [
@@ -117,7 +117,7 @@ def test_what_a_caller_names_is_kept():
 
 @given(st.binary(max_size=200) | st.text(alphabet='{}[]",:\\u0dDeE1.-+ntrfals ', max_size=60).map(str.encode))
 def test_any_bytes(body):
-    """Whatever bytes come, there is a value or the one error, and the library accepts no less."""
+    """Any bytes give the value of the standard library or `InvalidJson`."""
     try:
         value = loads(body, keep_repeated=True)
     except InvalidJson:
@@ -134,7 +134,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_any_value(value):
-    """What the standard library writes is read back as it was."""
+    """JSON that the standard library writes is read back unchanged."""
     assert value == loads(json.dumps(value).encode())
 
 
@@ -175,7 +175,7 @@ def test_texts():
     ],
 )
 def test_too_much_structure_is_not_parsed(body):
-    """More structure than any answer needs, or deeper, is refused, and so is what is no JSON."""
+    """A body with too much structure, too much depth or no JSON is refused."""
     with pytest.raises(InvalidJson):
         loads(body, **LIMITS)
 
@@ -190,7 +190,7 @@ def test_too_much_structure_is_not_parsed(body):
     ],
 )
 def test_what_is_in_texts_is_no_structure(body):
-    """Brackets, commas and colons in texts are text, escaped quotes too; and all structure within the limits is read."""
+    """Brackets, commas and colons in strings are no structure, also after escaped quotes."""
     assert json.loads(body) == loads(body, **LIMITS)
 
 

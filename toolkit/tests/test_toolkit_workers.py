@@ -15,7 +15,7 @@ def named(name):
 
 
 async def test_results_and_errors():
-    """Results and errors come to whoever waits."""
+    """`run` returns the result of a call, and raises its error."""
     workers = Workers("test-results")
 
     assert 4 == await workers.run(lambda: 2 + 2)
@@ -26,7 +26,7 @@ async def test_results_and_errors():
 
 
 async def test_threads_are_few():
-    """However much is asked, no more threads than said work at once, and all of it is done."""
+    """All calls are run, by at most the given number of threads at once."""
     workers, lock = Workers("test-few", threads=3, waiting=1000), threading.Lock()
     running, most = 0, 0
 
@@ -46,7 +46,7 @@ async def test_threads_are_few():
 
 
 async def test_a_hanging_call_leaves_the_others():
-    """One call that hangs takes one thread; the others go on."""
+    """A call that hangs occupies one thread, and other calls go on."""
     workers, hang = Workers("test-hang", threads=2), threading.Event()
     hanging = workers.run(hang.wait)
 
@@ -57,7 +57,7 @@ async def test_a_hanging_call_leaves_the_others():
 
 
 async def test_bounded():
-    """When too many wait, the newest is refused; when it is shut, all are, those that wait already among them."""
+    """A call beyond the queue is refused, and shutting refuses new and waiting calls."""
     workers, hang, entered = Workers("test-bounded", threads=1, waiting=2), threading.Event(), threading.Event()
     first = workers.run(lambda: entered.set() or hang.wait())
     await asyncio.to_thread(entered.wait, 5)
@@ -74,7 +74,7 @@ async def test_bounded():
 
 
 async def test_what_nobody_waits_for_is_not_begun():
-    """A call that was cancelled before its turn is not done."""
+    """A call that is cancelled while it waits does not run."""
     workers, hang, entered = Workers("test-cancel", threads=1), threading.Event(), threading.Event()
     done = []
     first = workers.run(lambda: entered.set() or hang.wait())
@@ -95,7 +95,7 @@ def hang_until(event, entered):
 
 @pytest.mark.parametrize("busy", [0, 3])
 async def test_the_last_thing(busy):
-    """What is to be done last is done once, after all that runs, and also where nothing ran."""
+    """The last call runs once, after all running calls, and also when no call ran."""
     workers, hang, entered, done = Workers("test-last"), threading.Event(), threading.Semaphore(0), []
     running = [workers.run(lambda: hang_until(hang, entered)) for _ in range(busy)]
     for _ in running:
@@ -110,7 +110,7 @@ async def test_the_last_thing(busy):
 
 
 async def test_it_does_not_wait_for_ever():
-    """Waiting for the end has an end of its own."""
+    """Waiting for the end returns `False` when its time is over."""
     workers, hang, entered = Workers("test-ended"), threading.Event(), threading.Semaphore(0)
     running = workers.run(lambda: hang_until(hang, entered))
     await asyncio.to_thread(entered.acquire, timeout=5)
@@ -122,7 +122,7 @@ async def test_it_does_not_wait_for_ever():
 
 
 async def test_idle_threads_end():
-    """A thread for which there was nothing to do for a while ends, and another one begins when there is."""
+    """A thread without work ends after a while, and a new one starts for the next call."""
     workers = Workers("test-idle", idle_seconds=0.01)
     await workers.run(lambda: None)
     for thread in named("test-idle"):

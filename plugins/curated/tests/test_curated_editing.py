@@ -49,12 +49,12 @@ def refusal(there, *operations, archive=False):
     ],
 )
 def test_single(operation, expected):
-    """Each action does what it says; a part of an entry is enough to name it, and replace takes the whole of it."""
+    """Each action finds its entry by a part of the text, and `replace` replaces the whole entry."""
     assert expected == edit(page("one", "two"), operation)
 
 
 def test_most_entries():
-    """An addition that makes too many entries is refused, or the oldest make room; a person may have more."""
+    """An addition beyond the most entries is refused or evicts the oldest, and a file with more entries can shrink."""
     full = page(*map(str, range(MOST_ENTRIES)), limit=100_000)
     more = page(*map(str, range(2 * MOST_ENTRIES)), limit=100_000)
     text = "This would be 1,001 entries of at most 1,000. Put several short ones into one, or remove some, then add."
@@ -67,7 +67,7 @@ def test_most_entries():
 
 
 def test_what_a_person_wrote_makes_no_room():
-    """An entry beyond the limit is a person's and does not go to the archive; a hostile one goes by its handle."""
+    """An entry beyond the limit is never evicted, and a blocked entry is removed only by its handle."""
     long, hostile = "x" * 101, HOSTILE + " " + "x" * 101
     there = page(long, "one" * 30, limit=100)
 
@@ -79,7 +79,7 @@ def test_what_a_person_wrote_makes_no_room():
 
 
 def test_whole_entry_comes_first():
-    """A whole entry is meant before any entry that contains it."""
+    """A text that equals one entry selects that entry, and not an entry that contains it."""
     assert ("tea and cake",) == edit(page("tea and cake", "tea"), remove("tea")).entries
 
 
@@ -125,19 +125,19 @@ def test_whole_entry_comes_first():
     ],
 )
 def test_refusals(operation, kind, text):
-    """What does not fit is refused with a sentence and a remedy."""
+    """An operation that cannot be applied is refused with a sentence and a remedy."""
     error = refusal(page("one", "two"), operation)
 
     assert (kind, text) == (error.kind, str(error))
 
 
 def test_ambiguous_names_the_matches():
-    """Several hits are handed to the caller."""
+    """A text that matches several entries is refused with the matches."""
     assert ("one", "two") == refusal(page("one", "two"), remove("o")).matches
 
 
 def test_batch():
-    """Only the final state of a batch counts; a duplicate in it is skipped."""
+    """A batch is checked by its final state only, and a duplicate in it is skipped."""
     done = edit(page("a" * 60, "b" * 30), add("c" * 60), add("b" * 30), remove("a"), replace("b", "d"))
 
     assert Edit(entries=("d", "c" * 60), replaced=((4, "b" * 30),), removed=((3, "a" * 60),), duplicates=1) == done
@@ -172,7 +172,7 @@ def test_single_remove_may_empty():
 
 
 def test_archive_evicts_the_oldest():
-    """With the archive policy the oldest entries make room, with headroom, and never what is new."""
+    """With the archive policy an addition evicts the oldest entries, with headroom, and never the new entry."""
     done = edit(page("a" * 40, "b" * 40, "c" * 10), add("d" * 20), archive=True)
 
     assert (("b" * 40, "c" * 10, "d" * 20), ("a" * 40,)) == (done.entries, done.evicted)
@@ -185,7 +185,7 @@ def test_archive_refuses_what_cannot_fit():
 
 @pytest.mark.parametrize("archive", [True, False])
 def test_file_that_is_too_long_may_shrink(archive):
-    """What a hand has made too long can be made shorter step by step, and a duplicate changes nothing."""
+    """A file beyond its limit can be shortened entry by entry, and adding a duplicate changes nothing."""
     there = page("a" * 80, "b" * 80, "c" * 80)
 
     assert ("b" * 80, "c" * 80) == edit(there, remove("a"), archive=archive).entries
@@ -193,7 +193,7 @@ def test_file_that_is_too_long_may_shrink(archive):
 
 
 def test_file_that_is_too_long_heals_by_archive():
-    """With the archive policy the next addition brings it below the limit."""
+    """With the archive policy the next addition shortens a file beyond its limit to fit."""
     there = page("a" * 80, "b" * 80, "c" * 80)
 
     done = edit(there, add("d"), archive=True)
@@ -202,13 +202,13 @@ def test_file_that_is_too_long_heals_by_archive():
 
 
 def test_blocked_entry_is_removable_by_its_handle():
-    """An entry whose text is not shown is named by its handle; others are not."""
+    """A blocked entry can be removed by its handle, and other entries cannot."""
     assert ("one",) == edit(page("one", HOSTILE), remove(handle(HOSTILE))).entries
     assert "no_match" == refusal(page("one", HOSTILE), remove(handle("one"))).kind
 
 
 def test_exact():
-    """A pinned operation means the whole entry and nothing else."""
+    """An exact operation matches only the whole entry."""
     pinned = Operation(action="remove", old_text="one", exact=True)
 
     assert "no_match" == refusal(page("one and two"), pinned).kind
@@ -216,7 +216,7 @@ def test_exact():
 
 
 def test_invisible_leftovers_are_cleaned():
-    """What a paste leaves behind is taken out; line ends become plain."""
+    """Invisible characters of a paste are removed, and line ends become plain."""
     assert ("soft hyphen\nnext",) == edit(page(), add("so\u00adft hyphen\r\nnext\ufeff")).entries
 
 
@@ -235,7 +235,7 @@ STEPS = st.lists(
 
 @given(st.lists(TEXTS), STEPS, st.booleans())
 def test_invariants(texts, steps, archive):
-    """Whatever is done: no empty entries, no duplicates, no delimiters inside, and the limit is kept or refused."""
+    """After any edits the entries are stripped, not empty and unique, and the page stays within its limit."""
     there = Page(target=Target.USER, entries=(), limit=12)
     try:
         for text in texts:

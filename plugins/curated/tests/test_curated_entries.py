@@ -1,4 +1,4 @@
-"""The file format: what is parsed, joined, counted."""
+"""The file format: parsing, joining and counting of entries."""
 
 import pytest
 from hypothesis import assume, given
@@ -38,13 +38,13 @@ def test_parse(text, expected):
 
 @given(ENTRIES)
 def test_round_trip(entries):
-    """Whatever entries are written, the same ones are read."""
+    """Parsing returns the same entries that were joined."""
     assert tidy(entries) == parse(join(tidy(entries)))
 
 
 @given(st.text())
 def test_parse_is_stable(text):
-    """What a hand has written stays the same once it was read and written."""
+    """Parsing a joined page again changes none of its entries."""
     once = parse(text)
 
     assert once == parse(join(once))
@@ -67,7 +67,7 @@ def test_page():
 
 
 def test_small_things():
-    """Files are named for their targets, handles are short and constant, nothing takes no room."""
+    """Files are named after their targets, handles are short and constant, and an empty page has size zero."""
     assert ("MEMORY.md", "USER.md", 0) == (Target.MEMORY.file_name, Target.USER.file_name, size(()))
     assert (8, True) == (len(handle("x")), handle("x") == handle("x"))
 
@@ -77,7 +77,7 @@ LINES = st.lists(st.sampled_from(["§", " §", "§\t", "a", "b § c", "", "  ", 
 
 @given(LINES.map("\n".join), st.text(st.characters(codec="utf-8")).map(clean).map(str.strip))
 def test_adding_an_entry(text, entry):
-    """Whatever a hand has made of the file, an entry that is added reads back as that entry, and none is changed."""
+    """An entry added to any file reads back as that entry, and the other entries stay."""
     assume(entry and not holds_delimiter(entry))
     entries = parse(text)
 

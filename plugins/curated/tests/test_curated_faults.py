@@ -42,7 +42,7 @@ def kept(lines):
 
 
 def test_killed_writers(tmp_path):
-    """Whenever a writer is killed: no acknowledged write is lost, no file torn, and no stray is left after a start."""
+    """After a writer is killed, every acknowledged write is there, no entry is torn, and no temporary file is left."""
     dice, acknowledged = random.Random(7), 0
     for number in range(KILLS):
         folder = tmp_path / str(number // 25)
@@ -84,7 +84,7 @@ def test_many_writers(tmp_path):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_corruptions(tmp_path, seed):
-    """Whatever becomes of the bytes: what is left is read, or refused; never is all of it gone in silence."""
+    """A damaged file is read as an edit by hand or refused unchanged, and never loses all entries silently."""
     dice = random.Random(seed)
     for number in range(CORRUPTIONS // 4):
         service = MemoryService(tmp_path / str(number), CuratedSettings())
@@ -98,7 +98,7 @@ def test_random_corruptions(tmp_path, seed):
         except MemoryUnreadable:
             assert damaged == path.read_bytes()
             continue
-        # Read as a text that somebody wrote; then what was there is in the history.
+        # The damaged file counts as an edit by hand, so the history holds the entries from before.
         known = {entry for change in service.history() for entry in change.after}
         assert "first fact" in known
         assert taken.snapshot.blocks or [()] == [change.after for change in taken.outside]
@@ -135,7 +135,7 @@ def small_files():
 
 @pytest.mark.parametrize("size", [0, 1, 100, 300, 700, 1500])
 def test_full_disk(tmp_path, small_files, size):
-    """However little room there is: an error, or a write; what was there is there, and reading goes on."""
+    """A write on a full disk succeeds or raises; the file keeps the last written entries, without temporary files."""
     service = MemoryService(tmp_path, CuratedSettings())
     known = service.change(Target.MEMORY, [Operation(action="add", content="first")]).page.entries
     small_files(size)
@@ -153,7 +153,7 @@ def test_full_disk(tmp_path, small_files, size):
 
 @pytest.mark.parametrize("content", ["Ein Satz.", "x" * 500])
 def test_full_disk_for_the_file_alone(tmp_path, small_files, content):
-    """A write that fails after its history is no write, and the next one is as if it had never been."""
+    """A write that fails on a full disk after its history leaves the file unchanged."""
     service = MemoryService(tmp_path, CuratedSettings())
     service.change(Target.MEMORY, [Operation(action="add", content=content)])
     path = tmp_path / "MEMORY.md"

@@ -50,7 +50,7 @@ def test_read(path):
     ],
 )
 def test_damaged(path, content, problem, remedy):
-    """A damaged file is refused with its name and a remedy, and left as it is."""
+    """A damaged file is refused with its name and a remedy, and stays unchanged."""
     path.write_bytes(content)
 
     with pytest.raises(MemoryUnreadable) as caught:
@@ -88,7 +88,7 @@ def test_failing_disk():
 
 
 def test_replace(path):
-    """What is replaced comes back, the new file is private, and no temporary file stays."""
+    """`replace` returns the old text, makes the new file private and leaves no temporary file."""
     replaced = [files.replace(path, text, ALL) for text in ("one", "two", "three")]
 
     assert [None, "one", "two"] == [each and each.text for each in replaced]
@@ -106,7 +106,7 @@ def test_replace_of_something_unreadable(path):
 
 @pytest.mark.parametrize("newest", [None, "newest"])
 def test_an_edit_while_an_unreadable_text_is_put_back(path, monkeypatch, newest):
-    """A text that an editor saves then is the newest and stays in place; where it removes the file, the old one does."""
+    """A text that an editor saves meanwhile stays in place, and if the editor removes it, the old one is restored."""
     path.write_bytes(b"\xff")
     exchange, edits = toolkit.exchange, iter([False, True])
 
@@ -129,7 +129,7 @@ def test_an_edit_while_an_unreadable_text_is_put_back(path, monkeypatch, newest)
     [("a\0b", "zero bytes"), ("a\ud800b", "a lone surrogate"), ("a" * (files.LARGEST + 1), "can be read")],
 )
 def test_unreadable_texts(path, text, problem):
-    """What reading would refuse is not written."""
+    """A text that `read` would refuse is not written."""
     path.write_text("one")
     with pytest.raises(MemoryUnwritable, match=problem):
         files.replace(path, text, ALL)
@@ -139,7 +139,7 @@ def test_unreadable_texts(path, text, problem):
 
 @given(text=st.text(st.characters(codec="utf-8", exclude_characters="\0")))
 def test_written_as_read(tmp_path_factory, text):
-    """Whatever is written reads the same, a leading byte order mark too."""
+    """Any written text reads back unchanged, also with a leading byte order mark."""
     path = tmp_path_factory.getbasetemp() / "written"
     files.replace(path, text, ALL)
 
@@ -147,7 +147,7 @@ def test_written_as_read(tmp_path_factory, text):
 
 
 def test_full_disk(path, tiny_disk):
-    """A full disk is an error, and what was there is there still; no temporary file stays."""
+    """A write to a full disk raises, keeps the old file and leaves no temporary file."""
     files.replace(path, "one", ALL)
     with pytest.raises(MemoryUnwritable, match="cannot be written"):
         files.replace(path, "x" * 2000, ALL)
@@ -156,7 +156,7 @@ def test_full_disk(path, tiny_disk):
 
 
 def test_append(path):
-    """Lines are appended; a line that a crash has cut off stays by itself."""
+    """Lines are appended, and a line that a crash has cut off stays separate."""
     files.append(path, ["one", "two"], ALL)
     with path.open("a") as file:
         file.write("torn")
@@ -166,7 +166,7 @@ def test_append(path):
 
 
 def test_append_to_full_disk(path, tiny_disk):
-    """What does not fit is revoked."""
+    """Lines that do not fit on the disk are removed again."""
     files.append(path, ["one"], ALL)
     with pytest.raises(MemoryUnwritable):
         files.append(path, ["x" * 2000], ALL)
@@ -175,7 +175,7 @@ def test_append_to_full_disk(path, tiny_disk):
 
 
 def test_sweep_and_remove(tmp_path, path):
-    """Stray temporary files go, others stay."""
+    """Stray temporary files are removed, and other files stay."""
     (tmp_path / ".MEMORY.md.00ff.tmp").touch()
     path.write_text("one")
 
@@ -198,7 +198,7 @@ def test_folders(tmp_path):
 
 
 def test_settling(path):
-    """An empty file that is being written gets a moment to be filled; one that was empty for long does not."""
+    """An empty file that is being written is read once it has text, and a long empty one is read as empty."""
     path.touch()
     filler = threading.Timer(0.02, path.write_text, ["one"])
     filler.start()

@@ -1,4 +1,4 @@
-"""Merging: nothing that anybody wrote is lost."""
+"""Merging: no entry of either writer is lost."""
 
 from datetime import UTC, datetime
 
@@ -24,15 +24,15 @@ ENTRIES = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=6).map(tup
     ],
 )
 def test_merge(base, ours, theirs, expected):
-    """Their text holds, with our removals and additions since the common base."""
+    """Merging applies our removals and additions since the common base to their text."""
     assert expected == merge(base, ours, theirs)
 
 
 @given(ENTRIES, ENTRIES, ENTRIES)
 def test_merge_loses_no_addition(base, ours, theirs):
-    """Whatever either side added is there, and what both left alone too."""
+    """The merge holds every addition of either side, and the entries that both sides kept."""
     merged = set(merge(base, ours, theirs))
-    # An entry that they brought back and we had removed is one that we removed.
+    # An entry that they brought back after we removed it stays removed.
     added = (set(ours) - set(base)) | (set(theirs) - set(base))
 
     assert added | (set(base) & set(ours) & set(theirs)) == merged
@@ -65,5 +65,5 @@ TYPED, CORRECTED = change((), ("nu",), OUTSIDE), change(("a", "b"), ("a", "c"), 
     ],
 )
 def test_restore(found, recent, expected):
-    """Only changes of ours that the writer cannot have seen are made again, never those of a person."""
+    """Only our changes that the writer cannot have seen are repeated, and never those of a user."""
     assert expected == restore(found, recent)

@@ -50,7 +50,7 @@ def project(tmp_path, person, clock):
 
 @pytest.fixture
 def old(tmp_path, clock):
-    """Makes a project as versions made it that knew no shared profile; adds the entries given."""
+    """Makes a project as older versions did, without a shared profile, and adds the given entries."""
 
     def make(*entries, name="a", user=None, **settings):
         service = MemoryService(tmp_path / name / "curated", CuratedSettings(**settings), clock=clock)
@@ -78,7 +78,7 @@ def files_in(folder):
 
 
 def test_a_profile_is_shared_by_projects(project, person):
-    """What is told in one project is known in another; notes stay where they were made."""
+    """Projects share the entries of the profile, and each project keeps its own notes."""
     add(project("a"), "Likes tea.")
     add(project("a"), "The build needs make.", MEMORY)
     add(project("b"), "The build needs npm.", MEMORY)
@@ -91,7 +91,7 @@ def test_a_profile_is_shared_by_projects(project, person):
 
 
 def test_a_shared_profile_is_undone_in_any_project(project):
-    """History and undo of the profile are shared like the profile, and those of notes are not."""
+    """Projects share the history and undo of the profile, and not those of notes."""
     add(project("a"), "Likes tea.")
     add(project("a"), "The build needs make.", MEMORY)
 
@@ -103,7 +103,7 @@ def test_a_shared_profile_is_undone_in_any_project(project):
 
 
 def test_a_project_with_a_profile_of_its_own(project, old, person):
-    """It is shown and edited alone, as it was before profiles were shared; other projects use the shared one."""
+    """A project with its own profile shows and edits only that one, and other projects use the shared one."""
     folder = old("Likes tea.", "Works on Tuesdays.")
     add(project("b"), "Prefers coffee.")
     add(project("a"), "Has a cat.")
@@ -119,7 +119,7 @@ def test_a_project_with_a_profile_of_its_own(project, old, person):
 
 
 def test_an_emptied_profile_stays_that_of_the_project(project, old):
-    """Its history can bring it back, so nothing is written elsewhere; without a history an empty file is none."""
+    """An emptied profile with a history stays the project's profile, and one without a history does not."""
     folder = old("Likes tea.")
     (folder / "USER.md").unlink()
     emptied = [folder / "own" for folder in project("a").own_profiles]
@@ -133,7 +133,7 @@ def test_an_emptied_profile_stays_that_of_the_project(project, old):
 
 @pytest.mark.parametrize("make", [lambda path: path.symlink_to("/nowhere"), lambda path: path.mkdir()])
 def test_what_is_no_file_is_not_passed_over(project, make):
-    """A link or folder in the place of the project's profile is an error, and not a reason to use another file."""
+    """A link or folder in the place of the project's profile is an error, and the shared profile is not used."""
     folder = project().folder
     folder.mkdir(parents=True)
     make(folder / "USER.md")
@@ -143,7 +143,7 @@ def test_what_is_no_file_is_not_passed_over(project, make):
 
 
 def test_what_cannot_be_looked_at_is_not_passed_over(tmp_path, project):
-    """A project's folder that leads in a circle is an error too: there may be a profile behind it."""
+    """A project's folder that is a circular link is an error, since it may hold a profile."""
     (tmp_path / "a").symlink_to("a")
 
     with pytest.raises(MemoryUnreadable):
@@ -151,7 +151,7 @@ def test_what_cannot_be_looked_at_is_not_passed_over(tmp_path, project):
 
 
 def test_profiles_of_users(project, old, person):
-    """With `perUser` each user's profile is shared, but for one that the project has of that user."""
+    """With `perUser` each user's profile is shared, unless the project has its own profile of that user."""
     old("Likes tea.", user="anna", per_user=True)
     service = project("a", per_user=True)
     add(service, "Likes maps.", user="ben")
@@ -164,7 +164,7 @@ def test_profiles_of_users(project, old, person):
 
 
 def test_a_home_that_is_reached_through_a_link(tmp_path, clock):
-    """A project that is the home directory has one folder, and no profile of its own."""
+    """A project in the home directory has one folder, also through a link, and no profile of its own."""
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     service = MemoryService(
@@ -176,7 +176,7 @@ def test_a_home_that_is_reached_through_a_link(tmp_path, clock):
 
 
 def test_a_person_without_a_home(project, person, old):
-    """Where the shared folder can never be made, the project holds both, as versions before did."""
+    """Where the shared folder cannot be created, the project keeps both files."""
     person.parent.write_text("")
     service = project()
     add(service, "Likes tea.")
@@ -186,11 +186,11 @@ def test_a_person_without_a_home(project, person, old):
     )  # fmt: skip
 
 
-# --- What waits, and what is forgotten
+# --- Pending writes, and forgetting
 
 
 def test_a_write_that_waited_before_profiles_were_shared(project, old):
-    """It is seen, approved into the shared profile and gone from the project's queue; one is rejected likewise."""
+    """A pending write of an older version is approved into the shared profile, or rejected, and leaves the queue."""
     old(approval=True)
     before = MemoryService(project().folder, CuratedSettings(approval=True))
     staged = [before.stage(USER, [Operation(action="add", content=each)]) for each in ("Likes tea.", "Sails.")]
@@ -203,7 +203,7 @@ def test_a_write_that_waited_before_profiles_were_shared(project, old):
 
 
 def test_a_queue_shows_only_what_is_meant_here(project, person, clock):
-    """Writes for the notes of the home directory are not those of a project, though they wait in a folder it shares."""
+    """Pending writes for the home directory's notes are not shown to a project, and cannot be approved there."""
     home = MemoryService(person, CuratedSettings(approval=True), clock=clock)
     notes = home.stage(MEMORY, [Operation(action="add", content="At home.")])
     profile = home.stage(USER, [Operation(action="add", content="Likes tea.")])
@@ -214,7 +214,7 @@ def test_a_queue_shows_only_what_is_meant_here(project, person, clock):
 
 
 def test_forgetting_reaches_the_shared_profile_and_no_notes_of_others(project, person, clock):
-    """What a project forgets of the profile is gone everywhere; notes of the home directory keep history and archive."""
+    """Forgetting in a project clears the shared profile's history, and keeps that of the home directory's notes."""
     tight = {"memory_char_limit": 10, "user_char_limit": 10, "overflow": "archive"}
     home = MemoryService(person, CuratedSettings(**tight), clock=clock)
     for target in Target:
@@ -234,7 +234,7 @@ def test_forgetting_reaches_the_shared_profile_and_no_notes_of_others(project, p
 
 
 def test_a_move(project, old, person):
-    """Entries that the shared file has already stay once; the project's files are kept, and undo takes the new ones out."""
+    """A move adds only new entries to the shared file and keeps the project's files, and undo removes those entries."""
     folder = old("Likes tea.", "Sails.")
     add(project("b"), "Sails.")
     service = project("a")
@@ -251,7 +251,7 @@ def test_a_move(project, old, person):
 
 
 def test_a_move_of_a_profile_without_history(project):
-    """A file that was made by hand is moved alone; one of which all is there already writes nothing."""
+    """A profile written by hand moves without a history, and adds nothing if the shared one has its entries."""
     service = project("a")
     service.folder.mkdir(parents=True)
     (service.folder / "USER.md").write_text("Likes tea.")
@@ -262,7 +262,7 @@ def test_a_move_of_a_profile_without_history(project):
 
 
 def test_what_was_moved_is_forgotten(project, old):
-    """The files that a move keeps are dropped with the history, as they hold what may be removed later."""
+    """`forget_history` also deletes the files that a move keeps."""
     folder = old("Likes tea.")
     service = project("a")
     service.move_profile(service.preview_move())
@@ -272,7 +272,7 @@ def test_what_was_moved_is_forgotten(project, old):
 
 
 def test_a_move_that_does_not_fit(project, old, person):
-    """The error has the figures and two remedies, and both files are as they were."""
+    """A move beyond the limit is refused with the figures and two remedies, and both files stay unchanged."""
     folder = old("a" * 30)
     add(project("b"), "b" * 30)
 
@@ -283,7 +283,7 @@ def test_a_move_that_does_not_fit(project, old, person):
 
 @pytest.mark.parametrize("changed", ["a", "b"])
 def test_a_file_that_changes_after_it_was_shown(project, old, changed):
-    """Nothing is moved that the user was not shown, whichever of the two files changes."""
+    """A move is refused if either file has changed since the user saw the preview."""
     old("Likes tea.")
     service = project("a")
     plan = service.preview_move()
@@ -295,7 +295,7 @@ def test_a_file_that_changes_after_it_was_shown(project, old, changed):
 
 
 def test_a_text_that_is_saved_during_the_move(project, old, monkeypatch):
-    """An editor takes no lock: what it saves while the files get other names stays the project's profile."""
+    """A text that an editor saves during the move stays in the project's profile, and the move is refused."""
     folder = old("Likes tea.")
     service, rename = project("a"), files.rename
 
@@ -315,7 +315,7 @@ def test_a_text_that_is_saved_during_the_move(project, old, monkeypatch):
 
 @pytest.mark.parametrize("where", ["project", "person"])
 def test_a_file_that_cannot_be_read(project, old, person, where):
-    """The error names it, and neither file is touched."""
+    """A move with an unreadable file raises an error that names it, and the file stays unchanged."""
     folder = old("Likes tea.")
     add(project("b"), "Sails.")
     broken = (folder if where == "project" else person) / "USER.md"
@@ -327,7 +327,7 @@ def test_a_file_that_cannot_be_read(project, old, person, where):
 
 
 def test_a_file_that_waits_to_be_confirmed(project, old):
-    """What git may have brought is not moved into what all projects believe."""
+    """An unconfirmed file is not moved into the shared profile."""
     folder = old("Likes tea.")
 
     with pytest.raises(MemoryUnconfirmed, match="trust --files"):
@@ -344,7 +344,7 @@ def test_a_file_that_waits_to_be_confirmed(project, old):
     ],
 )
 def test_a_shared_folder_that_cannot_be_used(project, old, person, spoil, problem):
-    """A home directory that takes no files leaves the project with its own profile."""
+    """If the home directory is not writable, the project keeps its own profile."""
     folder = old("Likes tea.")
     spoil(person)
     service = project("a")
@@ -399,7 +399,7 @@ service.move_profile(plan)
 
 @pytest.mark.parametrize("step", range(STEPS + 1))
 def test_a_move_that_is_killed(project, old, person, step):
-    """At whichever step: no entry is lost, the project shows its own file or the whole shared one, and a repeat ends it."""
+    """A move killed at any step loses no entry, shows one whole profile, and is completed by the next move."""
     folder = old("Likes tea.", "Sails.")
     add(project("b"), "Has a cat.")
     code = subprocess.run([sys.executable, "-c", KILLED, folder, person, str(step)], check=False).returncode
@@ -414,7 +414,7 @@ def test_a_move_that_is_killed(project, old, person, step):
     assert ["Likes tea.\n§\nSails."] == [path.read_text() for path in folder.glob("USER.moved-*.md")]
 
 
-# --- What the user is told
+# --- Notices to the user
 
 
 def configured(state, person, **settings):
@@ -425,7 +425,7 @@ def configured(state, person, **settings):
 
 
 async def test_the_user_is_told(project, old, person):
-    """A project with a profile of its own is a notice with the command, and no fault; after the move it is not."""
+    """A project with its own profile gets a notice with the command and no degradation, and none after the move."""
     folder = old("Likes tea.")
     (plugin, told), (again, after) = configured(folder, person), configured(folder, person)
     await plugin.start()
@@ -445,7 +445,7 @@ async def test_the_user_is_told(project, old, person):
 
 
 async def test_profiles_of_users_are_told_too(old, person):
-    """The sentence counts them and names the option."""
+    """With `perUser` the notice counts the profiles and names the option `--user`."""
     for user in ("anna", "ben"):
         folder = old("Likes tea.", user=user, per_user=True)
     plugin, report = configured(folder, person, per_user=True)
@@ -455,7 +455,7 @@ async def test_profiles_of_users_are_told_too(old, person):
 
 
 async def test_a_named_folder_holds_both(tmp_path, person):
-    """Where `folder` is set, nothing is kept with the person."""
+    """With the setting `folder`, both files are in that folder and no shared folder is created."""
     plugin, report = configured(tmp_path / "state", person, folder=str(tmp_path / "named"))
     await plugin.start()
     add(plugin.service, "Likes tea.")
@@ -464,7 +464,7 @@ async def test_a_named_folder_holds_both(tmp_path, person):
 
 
 def test_show_says_whose_profile_it_is(project, old, person):
-    """The file of a project is not taken for the shared one, whose place is named."""
+    """`show` tells a project's own profile from the shared one, and names the shared folder."""
     old("Likes tea.")
     add(project("b"), "Sails.")
     owner = CommandContext(trust="full")

@@ -28,7 +28,7 @@ def make_plugin(state_folder, **settings):
 
 
 class Gateway:
-    """Stands for a second memory."""
+    """Acts as a second memory."""
 
     @hookimpl
     async def before_prompt(self):
@@ -36,7 +36,7 @@ class Gateway:
 
 
 async def test_frozen_per_run(state):
-    """What the tool writes in a run shows in the next one, not in this one."""
+    """An entry that the tool writes in a run appears in the next run, and not in the same one."""
     async with Host(entry_points=["curated"], state_folder=state) as host:
         (tool,) = host.tools["curated"]
         async with host.turn("Remember tea.", session="s", trust="full") as turn:
@@ -53,7 +53,7 @@ async def test_frozen_per_run(state):
 
 
 async def test_known_in_the_next_process(state):
-    """A fact told in one process is known in the next."""
+    """An entry written in one process is in the system prompt of the next."""
     plugin = state / "plugins" / "curated"
     code = (
         "import sys, pathlib; from beaver_hooks_curated import *\n"
@@ -71,7 +71,7 @@ async def test_known_in_the_next_process(state):
 
 
 async def test_gateway_changes_nothing(state):
-    """Another memory changes not one byte of the blocks."""
+    """A second memory does not change the curated blocks."""
     make_plugin(state / "plugins" / "curated").service.change(Target.MEMORY, [Operation(action="add", content="one")])
     prompts = []
     for plugins in ({}, {"gateway": Gateway()}):
@@ -177,7 +177,7 @@ async def test_reports(tmp_path):
 
 
 async def test_another_trouble_stays(tmp_path):
-    """A write to one memory does not hide that the other one was emptied."""
+    """A write to one memory does not recover the health of the other one, which was emptied."""
     plugin, report = make_plugin(tmp_path), RecordingReport()
     plugin.service.change(Target.USER, [Operation(action="add", content="one")])
     (tmp_path / "USER.md").write_text("")
@@ -200,7 +200,7 @@ async def test_read_only(tmp_path):
 
 
 async def test_health(tmp_path):
-    """Emptied by an edit, it is degraded in every turn until that is over."""
+    """A memory emptied by hand is degraded in every turn until it has entries again."""
     plugin, report = make_plugin(tmp_path), RecordingReport()
     plugin.service.change(Target.USER, [Operation(action="add", content="one")])
     (tmp_path / "USER.md").write_text("")
@@ -214,7 +214,7 @@ async def test_health(tmp_path):
 
 
 async def test_unwritable_and_emptied(tmp_path):
-    """That it was emptied is said even where it cannot be written down."""
+    """The plugin reports that a user emptied a file even when the history cannot be written."""
     plugin, report = make_plugin(tmp_path), RecordingReport()
     plugin.service.change(Target.USER, [Operation(action="add", content="one")])
     (tmp_path / "USER.md").write_text("")
@@ -246,7 +246,7 @@ def test_commands(tmp_path):
 
 
 def test_description():
-    """It declares settings at `memory.curated`, and one constant rule."""
+    """The plugin declares settings at `memory.curated`, and one constant rule."""
     info = Curated().describe()
 
     assert (CuratedSettings, "memory.curated", 1) == (info.settings, info.settings_path, len(info.rules))

@@ -41,7 +41,7 @@ def entries(service, target=USER, user=None):
 
 @pytest.mark.parametrize(("name", "default"), [("memory_char_limit", 2200), ("user_char_limit", 1375)])
 def test_limits_that_can_be_set(name, default):
-    """Each file has a default limit, and may have one from a single character to a million."""
+    """Each file has a default limit, which can be set from one character to a million."""
     assert [default, 1, 1_000_000] == [
         getattr(CuratedSettings(**given), name) for given in ({}, {name: 1}, {name: 1_000_000})
     ]
@@ -71,7 +71,7 @@ def test_absolute_folder():
 
 
 def test_sweep(service, make_service):
-    """Every folder is swept, those of users too; none is made for it."""
+    """`sweep` removes temporary files from every folder, those of users too, and creates no folder."""
     assert 0 == service.sweep()
     assert not service.folder.exists()
     per_user = make_service(per_user=True)
@@ -92,7 +92,7 @@ def test_snapshot_is_stable(service, make_service):
 
 
 def test_snapshot_writes_down_what_a_hand_did(service):
-    """An edit by hand is written down once, when it is first seen."""
+    """A snapshot records an edit by hand once."""
     add(service, "one")
     (service.folder / "USER.md").write_text("one\n§\nmine")
 
@@ -103,7 +103,7 @@ def test_snapshot_writes_down_what_a_hand_did(service):
 
 
 def test_snapshot_without_room(service, monkeypatch):
-    """What cannot be written down is shown all the same, and counted."""
+    """A snapshot shows an edit by hand that cannot be recorded, and counts it."""
     add(service, "one")
     (service.folder / "USER.md").write_text("one\n§\nmine")
     (service.folder / ".lock").unlink()
@@ -146,7 +146,7 @@ def test_user_folders():
 
 
 def test_open_stores_are_bounded(tmp_path, clock):
-    """The store of a user who has not been here for long makes room."""
+    """The number of open stores is limited, and the least recently used one is closed."""
     places = Layout(tmp_path, tmp_path, CuratedSettings(per_user=True), clock, BelieveAll())
     first = places.store(USER, "0")
     for number in range(300):
@@ -168,7 +168,7 @@ def test_stage_and_approve(service):
 
 
 def test_stage_pins(service):
-    """An approval means the exact entries that were meant when it was staged."""
+    """An approval applies only to the exact entries that were selected when the write was staged."""
     add(service, "likes tea")
     staged = stage(service, Operation(action="replace", old_text="tea", content="likes mate"))
     assert ("likes tea", True) == (staged.operations[0].old_text, staged.operations[0].exact)
@@ -188,7 +188,7 @@ def test_stage_pins(service):
     ],
 )
 def test_stage_refuses(service, operations):
-    """What could never be approved is not staged: the scan and the limits run before."""
+    """A write that the scan or the limits refuse is not staged."""
     with pytest.raises(EditRefused):
         stage(service, *operations)
     assert () == service.pending()
@@ -205,7 +205,7 @@ def test_reject(service):
 
 
 def test_queue_is_bounded(service):
-    """The queue takes so many and no more."""
+    """The queue holds a limited number of writes."""
     for number in range(MOST):
         stage(service, Operation(action="add", content=str(number)))
 
@@ -214,7 +214,7 @@ def test_queue_is_bounded(service):
 
 
 def test_queues_of_users(make_service, clock):
-    """A user sees and approves what waits for them and for the shared notes."""
+    """A user sees and approves the pending writes of their own profile and of the shared notes."""
     service = make_service(per_user=True)
     hers = stage(service, Operation(action="add", content="one"), user="anna")
     clock.advance(1)
@@ -266,7 +266,7 @@ def test_history_and_undo(service, clock):
 
 
 def test_editor(service):
-    """A person's edit holds, and so does what was written while the editor was open."""
+    """An edit in the editor keeps entries that were written while the editor was open."""
     add(service, "one")
     add(service, "two")
     base = service.editable(USER)
@@ -277,7 +277,7 @@ def test_editor(service):
 
 
 def test_editor_too_long(service):
-    """A text that is too long is refused."""
+    """An edited text beyond the limit is refused."""
     with pytest.raises(EditRefused, match="would be 2,000 of 1,375 characters; shorten it"):
         service.edited(USER, "", "x" * 2000)
 
@@ -292,7 +292,7 @@ def test_editor_too_long(service):
     ],
 )
 def test_editor_writes_what_can_be_read(service, text, expected):
-    """New entries of a person are cleaned, so that the next turn reads what was taken."""
+    """The editor's new entries are cleaned, so that the next turn reads the same entries."""
     add(service, "one")
     service.edited(USER, "" if text.startswith("\ufeff") else "one", text)
     service.snapshot()
@@ -301,7 +301,7 @@ def test_editor_writes_what_can_be_read(service, text, expected):
 
 
 def test_undo_is_of_the_newest(service, clock):
-    """Over both targets and all kinds, the newest change is what is taken back; a hand's is one."""
+    """`undo` reverts the newest change across both files, and counts an edit by hand as one change."""
     for text, target in (("A", MEMORY), ("B", USER), ("C", MEMORY)):
         add(service, text, target)
         clock.advance(10)
@@ -317,7 +317,7 @@ def test_undo_is_of_the_newest(service, clock):
 
 
 def test_undo_passes_over_what_is_stuck(service, clock):
-    """What was changed again is named and passed over once; what is older can be taken back then."""
+    """`undo` refuses a change whose entry was changed again, and reverts the older change when repeated."""
     add(service, "older")
     clock.advance(10)
     service.change(USER, [Operation(action="add", content="one"), Operation(action="add", content="two")])
@@ -338,14 +338,14 @@ def test_undo_passes_over_what_is_stuck(service, clock):
 
 
 def by_hand(service, text, clock):
-    """Write USER.md as an editor does that has seen everything."""
+    """Write USER.md as an editor does that has loaded the latest text."""
     path = service.folder / "USER.md"
     path.write_text(text)
     os.utime(path, (clock.now().timestamp(),) * 2)
 
 
 def test_undo_of_a_filling_by_hand(service, clock):
-    """What a hand put into an emptied memory can be taken back, too."""
+    """`undo` removes entries that a user wrote by hand into an emptied memory."""
     add(service, "one")
     service.change(USER, [Operation(action="remove", old_text="one")])
     clock.advance(60)
@@ -356,7 +356,7 @@ def test_undo_of_a_filling_by_hand(service, clock):
 
 
 def test_giants(service):
-    """A large text by hand, and another one, are undone like any other; the tool does not change what a user wrote."""
+    """Large edits by hand can be undone, and the tool refuses to change an entry beyond the limit."""
     service.folder.mkdir()
     path = service.folder / "USER.md"
     for letter in "xyz":
@@ -373,7 +373,7 @@ def test_giants(service):
 
 
 def test_a_history_with_hashes(service, clock):
-    """A change of which an earlier version kept hashes alone is skipped: its text counts as written by hand."""
+    """A change that an earlier version recorded as hashes is skipped, and its text counts as written by hand."""
     add(service, "one")
     path, clock_line = service.folder / ".USER.md.history.jsonl", clock.now().isoformat()
     large = {"sha256": "0" * 64, "entries": 1, "characters": 600_000}
@@ -389,7 +389,7 @@ def test_a_history_with_hashes(service, clock):
 
 
 def test_a_history_stays_readable(service, clock, monkeypatch):
-    """A history that was left too long is shortened before anything is appended."""
+    """A history beyond its largest size is shortened before the next line is appended."""
     add(service, "one")
     monkeypatch.setattr(history, "LARGEST", 100)
     for number in range(3):
@@ -400,7 +400,7 @@ def test_a_history_stays_readable(service, clock, monkeypatch):
 
 
 def test_forget_what_a_hand_has_removed(service, clock):
-    """What was removed by hand and not seen yet is forgotten, too, and so is what was kept aside."""
+    """`forget_history` also removes entries that a user deleted by hand unseen, and rejected files."""
     add(service, "keep")
     add(service, "canary")
     clock.advance(60)
@@ -413,7 +413,7 @@ def test_forget_what_a_hand_has_removed(service, clock):
 
 
 def test_kept_aside_is_bounded(service):
-    """Of what is kept aside, the newest few stay."""
+    """Only the newest rejected files are kept, up to a fixed number."""
     paths = [
         rejected_files.keep(service.folder, USER, str(number).encode()) for number in range(rejected_files.MOST + 3)
     ]
@@ -422,7 +422,7 @@ def test_kept_aside_is_bounded(service):
 
 
 def test_folder_that_is_a_file(tmp_path):
-    """Whatever is asked of a folder that is a file, the error is ours, with a remedy."""
+    """When the folder is a file, every call raises a `CuratedError`, except for `sweep` and `forget_history`."""
     (tmp_path / "file").write_text("x")
     broken = MemoryService(tmp_path / "file", CuratedSettings())
     for call in (
@@ -439,7 +439,7 @@ def test_folder_that_is_a_file(tmp_path):
 
 
 def test_forget_history(service):
-    """Nothing of what is gone stays in any file."""
+    """`forget_history` removes the text of deleted entries from every file."""
     add(service, "secret thing")
     service.change(USER, [Operation(action="remove", old_text="secret thing")])
     service.forget_history()
@@ -448,7 +448,7 @@ def test_forget_history(service):
 
 
 def test_no_network(make_service, monkeypatch):
-    """Nothing here opens a socket."""
+    """Staging, approving, undoing and taking a snapshot open no socket."""
 
     def refuse(*_, **__):
         raise AssertionError("a socket was opened")
@@ -475,7 +475,7 @@ def test_archive_setting(make_service):
 
 
 def test_shrinking_step_by_step(make_service):
-    """What a person made too long may shrink by the tool, and undo brings each step back."""
+    """The tool shortens a file beyond its limit entry by entry, and `undo` restores each entry."""
     service = make_service(user_char_limit=20)
     service.folder.mkdir()
     grown = tuple(f"entry {number}" for number in range(9))
@@ -489,7 +489,7 @@ def test_shrinking_step_by_step(make_service):
 
 
 def test_a_library_sweeps(service):
-    """What a killed writer left behind goes with the first snapshot, or the first write, without a host."""
+    """The first snapshot or write of a service removes temporary files that a killed writer left."""
     service.folder.mkdir()
     stray, other = service.folder / ".USER.md.aa.tmp", service.folder / ".other.tmp"
     other.mkdir()
@@ -500,7 +500,7 @@ def test_a_library_sweeps(service):
 
 
 def test_a_snapshot_does_not_wait_to_sweep(make_service):
-    """A snapshot does not fail for a lock that somebody holds: the first write sweeps."""
+    """A snapshot succeeds without sweeping while another process holds the lock; the next write sweeps."""
     service = make_service(lock_seconds=0.01)
     add(service, "one")
     stray = service.folder / ".USER.md.aa.tmp"
@@ -515,7 +515,7 @@ def test_a_snapshot_does_not_wait_to_sweep(make_service):
 
 
 def test_problems(make_service):
-    """Each file that cannot be read is named with its remedy, and the files of a user apart."""
+    """`problems` names each unreadable file with its remedy, and those of a user only for that user."""
     service = make_service(per_user=True)
     add(service, "one", MEMORY)
     add(service, "likes tea", USER, "anna")
@@ -548,7 +548,7 @@ def test_problems(make_service):
 
 
 def test_what_waits_to_be_confirmed_is_no_problem(tmp_path):
-    """A file that the user has to confirm can be read."""
+    """An unconfirmed file is not listed as unreadable."""
     (tmp_path / "MEMORY.md").write_text("from elsewhere")
     service = MemoryService(tmp_path, CuratedSettings(), trust=BelieveNothing())
 
@@ -559,5 +559,5 @@ class BelieveNothing(BelieveAll):
     """Believes no file."""
 
     def believes(self, path, content):
-        """Say no."""
+        """Return `False`."""
         return False

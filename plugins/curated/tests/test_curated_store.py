@@ -29,7 +29,7 @@ def entries(store):
 
 
 def by_hand(store, text, clock, *, seconds=0.0):
-    """Write the file as an editor does, some time after the clock."""
+    """Write the file as an editor does, some time after the clock's."""
     store.path(MEMORY).parent.mkdir(exist_ok=True)
     store.path(MEMORY).write_text(text)
     when = clock.now().timestamp() + seconds
@@ -52,7 +52,7 @@ def test_write(store, add):
 
 
 def _identity(path):
-    """Return what changes when a file is written; reading it changes no more than its time of access."""
+    """Return the facts that change when a file is written, and not when it is read."""
     found = path.stat()
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
@@ -67,7 +67,7 @@ def test_nothing_to_do(store, add):
 
 
 def test_two_stores_merge(make_store, add):
-    """Every write begins from what is in the file then, whoever wrote it."""
+    """Each write of one store starts from the current file, including the writes of another store."""
     one, two = make_store(), make_store()
     add(one, "one")
     add(two, "two")
@@ -77,7 +77,7 @@ def test_two_stores_merge(make_store, add):
 
 
 def test_file_without_history(store, add, clock):
-    """A file that was there before us is where the history begins."""
+    """An existing file without a history becomes the first entry of the history."""
     by_hand(store, "mine", clock)
 
     assert ("mine",) == store.read(MEMORY).outside.after
@@ -86,7 +86,7 @@ def test_file_without_history(store, add, clock):
 
 
 def test_later_hand_wins(store, add, clock):
-    """What a hand has written long after us holds, deletions too, and it is written down."""
+    """A later edit by hand replaces all entries, and is recorded."""
     add(store, "one")
     by_hand(store, "other\n", clock, seconds=60)
 
@@ -97,7 +97,7 @@ def test_later_hand_wins(store, add, clock):
 
 
 def test_hand_that_has_not_seen(store, add, clock):
-    """An editor that saved over a write of moments ago has not seen it: both are there."""
+    """An edit by hand that overwrites a write of a moment ago is merged with it."""
     add(store, "one")
     add(store, "two")
     by_hand(store, "one\n§\nmine", clock, seconds=1)
@@ -108,7 +108,7 @@ def test_hand_that_has_not_seen(store, add, clock):
 
 
 def test_correction_by_a_person(store, clock):
-    """What a person wrote and corrects a second later does not come back."""
+    """An edit by hand that a user corrects a second later does not come back."""
     by_hand(store, "Allergic to nu", clock)
     store.adopt(MEMORY)
     by_hand(store, "Allergic to nuts.\n§\nLikes tea.", clock, seconds=1)
@@ -118,7 +118,7 @@ def test_correction_by_a_person(store, clock):
 
 
 def test_appended_by_a_shell(store, add, clock):
-    """What is put after the last entry, a moment after a write, is a part of that entry and repeats nothing."""
+    """Text appended to the last entry just after a write becomes part of that entry and duplicates none."""
     add(store, "one")
     add(store, "two")
     by_hand(store, f"{store.path(MEMORY).read_text()} and more\n", clock, seconds=1)
@@ -127,7 +127,7 @@ def test_appended_by_a_shell(store, add, clock):
 
 
 def test_deletion_by_a_person_who_has_seen(store, add, clock):
-    """A person whose text has the newest memories has seen all before it, and deletes what is not there."""
+    """An edit by hand that keeps the newest entry deletes the older entries that it omits."""
     add(store, "one")
     add(store, "two")
     by_hand(store, "two", clock, seconds=1)
@@ -138,7 +138,7 @@ def test_deletion_by_a_person_who_has_seen(store, add, clock):
 @given(st.lists(st.lists(st.sampled_from(["nu", "nuts", "tea", "teapot"]), min_size=1, unique=True), max_size=5))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_only_people_write(make_store, clock, tmp_path_factory, texts):
-    """As long as only people write, the file is what they wrote last, however quickly they follow each other."""
+    """While only users edit, the file holds their last text, even after edits in quick succession."""
     store = make_store(folder=tmp_path_factory.mktemp("people"))
     for text in texts:
         by_hand(store, "\n§\n".join(text), clock)
@@ -148,7 +148,7 @@ def test_only_people_write(make_store, clock, tmp_path_factory, texts):
 
 
 def test_emptied(store, add, clock):
-    """A file that was emptied is empty, and the history says so and can bring it back."""
+    """An emptied file is empty, and the history records it and can restore it."""
     add(store, "one")
     by_hand(store, "", clock, seconds=1)
 
@@ -168,7 +168,7 @@ def test_missing(store, add, clock):
 
 
 def test_crash_between_history_and_file(store, add, clock, monkeypatch):
-    """A change that is only in the history never was; nobody takes it for an edit by hand."""
+    """A change that reached only the history is not applied, and its absence does not count as an edit by hand."""
     add(store, "one")
     monkeypatch.setattr(files, "replace", _crash)
     with pytest.raises(KeyboardInterrupt):
@@ -189,7 +189,7 @@ def _crash(*_):
 
 
 def test_edit_in_the_middle_of_a_write(store, add, clock, monkeypatch):
-    """An edit that slips in between our reading and our writing is merged, and both are there."""
+    """An edit by hand between the store's read and write is merged with that write."""
     add(store, "one")
     replace, slips = files.replace, iter(["one\n§\nmine"])
 
@@ -209,7 +209,7 @@ def test_edit_in_the_middle_of_a_write(store, add, clock, monkeypatch):
 
 @pytest.mark.parametrize("slip", ["", "one"])
 def test_nothing_new_in_the_middle_of_a_write(store, add, monkeypatch, slip):
-    """What slips in and brings nothing changes nothing."""
+    """An edit by hand during a write that adds no entry does not change the result of the write."""
     add(store, "one")
     add(store, "two")
     replace = files.replace
@@ -226,7 +226,7 @@ def test_nothing_new_in_the_middle_of_a_write(store, add, monkeypatch, slip):
 
 
 def test_two_in_the_middle_of_a_write(store, add, clock, monkeypatch):
-    """Somebody who never stops writing does not keep us for ever."""
+    """A write finishes even while an editor keeps changing the file, and the first 19 of those edits are kept."""
     add(store, "one")
     replace, count = files.replace, iter(range(1000))
 
@@ -242,7 +242,7 @@ def test_two_in_the_middle_of_a_write(store, add, clock, monkeypatch):
 
 
 def test_unreadable(store, add):
-    """A file that cannot be read refuses reading and writing, and is left as it is."""
+    """An unreadable file makes reads and writes raise, and stays unchanged."""
     add(store, "one")
     store.path(MEMORY).write_bytes(b"\xff\xfe")
 
@@ -253,7 +253,7 @@ def test_unreadable(store, add):
 
 
 def test_unwritable(store, add, monkeypatch):
-    """If the file cannot be written, what was there is there."""
+    """If the file cannot be written, it keeps its old entries."""
     add(store, "one")
     monkeypatch.setattr(toolkit, "_write", _full)
     with pytest.raises(MemoryUnwritable):
@@ -267,7 +267,7 @@ def _full(*_):
 
 
 def test_locked(store, make_store, add):
-    """A write that waits in vain is refused."""
+    """A write that waits for the lock in vain is refused."""
     impatient = make_store(lock_seconds=0.01)
     add(store, "one")
     with store.locked(), pytest.raises(MemoryLocked):
@@ -275,7 +275,7 @@ def test_locked(store, make_store, add):
 
 
 def test_sweep(store, add):
-    """Strays are swept, and a folder without any is not even locked."""
+    """Temporary files are removed, and a folder without any is not locked."""
     assert 0 == store.sweep()
     add(store, "one")
     (store.folder / ".MEMORY.md.aa.tmp").write_text("stray")
@@ -284,7 +284,7 @@ def test_sweep(store, add):
 
 
 def test_archive(make_store):
-    """What makes room is in the archive before it is gone."""
+    """Evicted entries are in the archive, with target and action."""
     store = make_store(limit=20)
     for text in ("a" * 9, "b" * 9, "ü" * 9):
         do(store, "add", text, archive=True)
@@ -311,7 +311,7 @@ def test_failing_archive(make_store, monkeypatch):
     ("action", "content", "old_text"), [("add", "three", None), ("replace", "TWO", "two"), ("remove", None, "one")]
 )
 def test_undo(store, add, action, content, old_text):
-    """Undo takes back exactly one change, and the one before it when it is asked again."""
+    """Each `undo` reverts one change, from the newest to the oldest, and then raises."""
     add(store, "one")
     add(store, "two")
     do(store, action, content, old_text)
@@ -324,7 +324,7 @@ def test_undo(store, add, action, content, old_text):
 
 
 def test_undo_leaves_later_edits(store, add, clock):
-    """What a hand has written since stays when an older change is revoked."""
+    """`undo` of an older change keeps the entries that were added by hand since."""
     add(store, "one")
     by_hand(store, "one\n§\nmine", clock, seconds=60)
     store.adopt(MEMORY)
@@ -340,7 +340,7 @@ def test_undo_leaves_later_edits(store, add, clock):
 
 
 def test_undo_refuses(make_store, add):
-    """What was changed again, or no longer fits, is not taken back."""
+    """`undo` refuses a change whose entry was changed again, or whose old entry no longer fits."""
     store = make_store(limit=10)
     add(store, "aaaa")
     do(store, "replace", "bbbb", "aaaa")
@@ -366,7 +366,7 @@ def _undone(store, page, index=-1):
 
 
 def test_forget_history(make_store):
-    """Nothing of what is gone stays in history and archive, and edits by hand are still recognised."""
+    """`forget_history` removes deleted entries from history and archive, and edits by hand are still recognised."""
     store = make_store(limit=10)
     for text in ("a" * 9, "b" * 9):
         do(store, "add", text, archive=True)
@@ -380,7 +380,7 @@ def test_forget_history(make_store):
 
 
 def test_history_is_bounded(store, add, monkeypatch):
-    """A history that grows too long loses its older half, and no more."""
+    """A history that grows too long loses only its older half."""
     monkeypatch.setattr(history, "LARGEST", 2000)
     for number in range(30):
         do(store, "replace", f"entry {number}", "entry") if number else add(store, "entry 0")
@@ -392,7 +392,7 @@ def test_history_is_bounded(store, add, monkeypatch):
 
 
 def test_history_keeps_the_last_change(store, add, monkeypatch):
-    """Even one change that is too long alone is kept: it tells edits by hand from ours."""
+    """The last change stays in the history even when it alone is too long."""
     monkeypatch.setattr(history, "LARGEST", 1)
     add(store, "one")
     add(store, "two")
@@ -402,7 +402,7 @@ def test_history_keeps_the_last_change(store, add, monkeypatch):
 
 @pytest.mark.parametrize("line", ["torn", "[]", "{}", '{"id": 1, "when": "x"}', "[" * 100_000, '{"before": "a"}'])
 def test_damaged_history(store, add, line):
-    """A damaged line is skipped: memory does not depend on it."""
+    """A damaged line of the history is skipped."""
     add(store, "one")
     path = store.folder / ".MEMORY.md.history.jsonl"
     path.write_text(f"{line}\n{path.read_text()}{line}")
@@ -416,7 +416,7 @@ def test_damaged_history(store, add, line):
     [("when", "2026-01-01T00:00:00"), ("after", ["a\n§\nb"]), ("after", [""]), ("after", {"sha256": "x"}), ("when", 5)],
 )
 def test_history_of_wrong_values(store, add, key, value):
-    """A line that can never have been ours is skipped."""
+    """A line with impossible values is skipped."""
     add(store, "one")
     path = store.folder / ".MEMORY.md.history.jsonl"
     path.write_text(json.dumps({**json.loads(path.read_text()), key: value}) + "\n")
@@ -425,7 +425,7 @@ def test_history_of_wrong_values(store, add, key, value):
 
 
 def test_order_of_a_write(make_store, monkeypatch):
-    """Archive, history, file, folder: each is durable before the next begins."""
+    """Archive, history, file and folder are synced in this order, and the file before it gets its name."""
     store = make_store(limit=20)
     do(store, "add", "a" * 15, archive=True)
     done, fsync, exchange = [], os.fsync, toolkit.exchange
@@ -453,7 +453,7 @@ def test_order_of_a_write(make_store, monkeypatch):
 
 
 def test_no_text_in_the_middle_of_a_write(store, add, clock, monkeypatch):
-    """What slips in and is no text stays in the file, and the write is refused; it is not made later either."""
+    """A file that becomes unreadable during a write stays as it is, and the write is refused for good."""
     add(store, "one")
     replace, slips = files.replace, iter([b"one\n\xa7\ncaf\xe9"])
 
@@ -473,7 +473,7 @@ def test_no_text_in_the_middle_of_a_write(store, add, clock, monkeypatch):
 
 
 def test_history_of_wrong_types(store, add):
-    """A line whose entries are no texts is skipped."""
+    """A line whose entries are not strings is skipped."""
     add(store, "one")
     path = store.folder / ".MEMORY.md.history.jsonl"
     path.write_text(path.read_text().replace('["one"]', '"one"'))
@@ -482,7 +482,7 @@ def test_history_of_wrong_types(store, add):
 
 
 def test_threads(store, add):
-    """Threads of one process take turns, too."""
+    """Writes of several threads all succeed."""
     threads = [threading.Thread(target=add, args=(store, f"entry {number}")) for number in range(8)]
     for thread in threads:
         thread.start()
@@ -501,7 +501,7 @@ STEPS = st.lists(
 @given(STEPS)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_model(make_store, clock, tmp_path_factory, steps):
-    """Whatever happens in whatever order, the file holds what the last answer said."""
+    """After any sequence of edits, undos and edits by hand the file holds the entries of the last answer."""
     store = make_store(folder=tmp_path_factory.mktemp("model"))
     known = ()
     for step, text in steps:

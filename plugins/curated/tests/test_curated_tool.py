@@ -52,7 +52,7 @@ async def test_add(tool):
 
 
 async def test_duplicate(tool):
-    """What is there already is a success that adds nothing."""
+    """Adding an entry that exists already succeeds and adds nothing."""
     await fill(tool, "one")
     report = RecordingReport()
     answer = await call(tool, action="add", target="user", content="one", report=report)
@@ -66,7 +66,7 @@ async def test_duplicate(tool):
 
 
 async def test_replace_and_remove(tool):
-    """The entry that was hit is shown, and nothing else."""
+    """The answer shows the replaced or removed entry, and no other."""
     await fill(tool, "likes tea", "other")
     replaced = await call(tool, action="replace", target="user", old_text="tea", new_text="likes mate")
     removed = await call(tool, action="remove", target="user", old_text="mate")
@@ -77,7 +77,7 @@ async def test_replace_and_remove(tool):
 
 
 async def test_batch(tool):
-    """A batch names what it hit by operation."""
+    """The answer to a batch shows the removed and replaced entries by the number of the operation."""
     await fill(tool, "one", "two", "three")
     answer = await call(
         tool,
@@ -117,7 +117,7 @@ async def test_batch_of_one(tool):
 
 
 async def test_batch_of_one_that_waits(make_service):
-    """A list of one operation is a batch when it is approved, too."""
+    """A list of one operation is still a batch when it is approved."""
     service = make_service(approval=True)
     service.change(Target.USER, [Operation(action="add", content=text) for text in ("one", "two")])
     answer = await call(MemoryTool(service), target="user", operations=[{"action": "remove", "old_text": "one"}])
@@ -128,7 +128,7 @@ async def test_batch_of_one_that_waits(make_service):
 
 
 async def test_entry_that_a_person_made_too_long(tool, service):
-    """The tool leaves alone what a person wrote beyond the limit, and says who may change it."""
+    """The tool refuses to change an entry beyond the limit, and says that only the user can."""
     service.folder.mkdir()
     path, text = service.folder / "USER.md", "likes tea " * 200 + "\n§\nshort"
     path.write_text(text)
@@ -171,7 +171,7 @@ async def test_batch_failure_shows_no_entries(tool):
     ],
 )
 async def test_failures_that_show_the_entries(tool, arguments, error):
-    """Where the model needs the entries to try again it gets them."""
+    """A failure that the model can correct shows the current entries."""
     await fill(tool, "one", "two")
     answer = await call(tool, target="user", **arguments)
 
@@ -204,7 +204,7 @@ async def test_hostile_content(tool):
 
 
 async def test_blocked_entries_are_never_shown(tool, service):
-    """No answer shows the raw text of a blocked entry, and its handle removes it."""
+    """No answer shows the text of a blocked entry, and the entry's handle removes it."""
     service.folder.mkdir()
     (service.folder / "USER.md").write_text(f"one\n§\n{HOSTILE}\n§\n{HOSTILE} Twice.")
     answers = [
@@ -220,7 +220,7 @@ async def test_blocked_entries_are_never_shown(tool, service):
 
 
 async def test_evicted(make_service):
-    """With the archive policy the answer says what made room and where it is."""
+    """With the archive policy the answer names the evicted entries and the archive."""
     tool = MemoryTool(make_service(user_char_limit=120, overflow="archive"))
     await fill(tool, "a" * 100)
     (tool._service.folder / "USER.md").write_text(HOSTILE + "a" * 70)
@@ -259,7 +259,7 @@ def test_arguments():
 
 
 async def test_giving_up(tool):
-    """The fourth failure in a turn is the last word, a success or another turn begins anew."""
+    """The fourth failure in a turn is final, and a success or another turn resets the count."""
     turn = owners_turn()
     wrong = dict(action="remove", target="user", old_text="nothing", turn=turn)
     answers = [await call(tool, **wrong) for _ in range(4)]
@@ -274,7 +274,7 @@ async def test_giving_up(tool):
 
 
 async def test_threats_do_not_count(tool):
-    """A refused threat is no failed consolidation."""
+    """A refused threat does not count as a failure."""
     turn = owners_turn()
     for _ in range(5):
         answer = await call(tool, action="add", content=HOSTILE, target="user", turn=turn)
@@ -283,7 +283,7 @@ async def test_threats_do_not_count(tool):
 
 
 async def test_failures_are_bounded(tool):
-    """Turns that nobody closes do not pile up."""
+    """The tool counts failures for at most 1,000 turns, and forgets the oldest turn first."""
     for number in range(1002):
         tool._is_hopeless(owners_turn(id=str(number)), _no_match())
 
@@ -297,7 +297,7 @@ def _no_match():
 
 
 async def test_audit_event(tool):
-    """Every change leaves ids and sizes, no text, and says whether it echoes what was recalled."""
+    """Every change emits an audit event with ids and sizes, without text, and with whether it echoes a reference."""
     report = RecordingReport()
     turn = owners_turn(was_injected=lambda text: text == "Secret thing")
     await call(tool, action="add", content="Secret thing", target="user", turn=turn, report=report)
@@ -313,7 +313,7 @@ async def test_audit_event(tool):
 
 
 async def test_outside_edit_is_reported(tool, service):
-    """An edit by hand that is found on the way is reported, loudest where nothing is left."""
+    """A call that finds an edit by hand reports it, and separately reports an emptied file."""
     await fill(tool, "one", "two")
     (service.folder / "USER.md").write_text("")
     report = RecordingReport()
@@ -344,7 +344,7 @@ async def test_approval(make_service):
 
 
 async def test_a_write_beside_a_damaged_history(tool, service):
-    """A write into one memory is stored and told, although the history of the other one cannot be read."""
+    """A write into one memory succeeds and is reported although the history of the other is unreadable."""
     await fill(tool, "one")
     (service.folder / ".USER.md.history.jsonl").unlink()
     (service.folder / ".USER.md.history.jsonl").mkdir()
@@ -359,7 +359,7 @@ async def test_a_write_beside_a_damaged_history(tool, service):
 
 
 class Listened(RecordingReport):
-    """A report by which one can wait for the outcome."""
+    """A report whose outcome a test can wait for."""
 
     def __init__(self):
         super().__init__()
@@ -371,7 +371,7 @@ class Listened(RecordingReport):
 
 
 async def test_cancelled_calls_are_told(tool, service, monkeypatch):
-    """Who waits for a write may be gone by the end of it: it is told all the same, and so is its failure."""
+    """A write whose caller was cancelled still reports its outcome, both when it succeeds and when it fails."""
     seen = []
     for content, outcome in (("hello", OutcomeKind.STORED), ("", OutcomeKind.REJECTED)):
         report, begun, done, change = Listened(), threading.Event(), threading.Event(), service.change
@@ -398,7 +398,7 @@ async def test_cancelled_calls_are_told(tool, service, monkeypatch):
 
 
 async def test_emptied_until_the_next_write(tool, service):
-    """A memory that somebody has emptied is unwell until something is written."""
+    """A memory that was emptied by hand counts as emptied until the next write."""
     await fill(tool, "one", "two")
     (service.folder / "USER.md").write_text("")
     taken = [service.snapshot().emptied for _ in range(2)]
@@ -409,14 +409,14 @@ async def test_emptied_until_the_next_write(tool, service):
 
 
 async def test_alone_too_long(tool):
-    """An entry that can never fit is not answered with the advice to make room."""
+    """An entry that can never fit is refused without the advice to make room."""
     answer = await call(tool, action="add", target="user", content="x" * 3000)
 
     assert "This entry alone has 3,000 characters, the limit is 1,375; shorten it." == answer["error"]
 
 
 async def test_approval_of_what_makes_room(make_service):
-    """A staged write that would evict says what, and keeps whether it echoes what was recalled."""
+    """A staged write that would evict names the entries, and keeps whether it echoes a reference."""
     make_service(user_char_limit=50).change(Target.USER, [Operation(action="add", content="a" * 40)])
     service = make_service(user_char_limit=50, approval=True, overflow="archive")
     report = RecordingReport()
@@ -429,7 +429,7 @@ async def test_approval_of_what_makes_room(make_service):
 
 
 async def test_errors_are_the_hosts(tool, service, make_service):
-    """What cannot be read or locked is raised, and reported as a failed write."""
+    """An unreadable or locked file raises, and is reported as a failed write."""
     await fill(tool, "one")
     (service.folder / "USER.md").write_bytes(b"\xff")
     report = RecordingReport()
@@ -464,7 +464,7 @@ async def test_users(make_service):
     ],
 )
 async def test_trust(make_service, per_user, fields, target, may_change):
-    """Below full trust the tool is for a profile of one's own alone, and what is not one's own is not written."""
+    """Below full trust the tool allows at most the user's own profile, and refuses a write to any other file."""
     service, report = make_service(per_user=per_user), RecordingReport()
     tool, turn = MemoryTool(service), make_turn(**fields)
     answer = await call(tool, action="add", target=target, content="one", turn=turn, report=report)

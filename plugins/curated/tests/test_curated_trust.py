@@ -47,7 +47,7 @@ def service(make):
 
 @pytest.fixture
 def planted(service, folder):
-    """A memory that was written here, and then changed by git."""
+    """A memory that this machine wrote and git changed afterwards."""
     add(service, MINE)
     add(service, MINE, USER)
     (folder / "MEMORY.md").write_text(PLANTED)
@@ -63,7 +63,7 @@ def entries(service, target=MEMORY):
 
 
 def test_our_own_writes(service, make):
-    """What was written here is believed, by another process too: file, history, archive and what waits for approval."""
+    """Another process trusts all files that the service wrote: memory, history, archive and pending writes."""
     add(service, "one")
     add(service, "two")
     staged = make(approval=True).stage(MEMORY, [Operation(action="add", content="three")])
@@ -77,7 +77,7 @@ def test_our_own_writes(service, make):
 
 
 def test_a_file_is_left_out(service, planted):
-    """It has no block, the other one has; a decision names it, and the health says so until it is confirmed."""
+    """An unconfirmed file is left out of the snapshot, named in a decision, and degrades the health until confirmed."""
     taken, report, again = service.snapshot(), RecordingReport(), RecordingReport()
     tell_taken(taken, report)
     planted_is_well = service.is_well()
@@ -95,7 +95,7 @@ def test_a_file_is_left_out(service, planted):
 
 
 async def test_the_tool(service, planted):
-    """The model is told why nothing can be written, and sees nothing of the file; the other target is written."""
+    """The tool refuses to write an unconfirmed file, shows the model none of it, and still writes the other target."""
     report = RecordingReport()
     tool = MemoryTool(service)
     refused = await tool.run({"action": "add", "target": "memory", "content": "one"}, make_turn(trust="full"), report)
@@ -128,7 +128,7 @@ async def test_the_tool(service, planted):
     ],
 )
 def test_whatever_is_done_with_it(service, planted, use):
-    """Nothing is done with a file that is not confirmed."""
+    """Every use of an unconfirmed file raises and leaves the file unchanged."""
     with pytest.raises(MemoryUnconfirmed, match="beaver trust --files"):
         use(service)
     assert PLANTED == planted.read_text()
@@ -136,7 +136,7 @@ def test_whatever_is_done_with_it(service, planted, use):
 
 @pytest.mark.parametrize("name", [".MEMORY.md.history.jsonl", ".USER.md.history.jsonl"])
 def test_a_history(service, folder, name):
-    """A history that git may have brought brings nothing back, and cannot be continued or undone."""
+    """An unconfirmed history restores nothing, and cannot be continued or undone."""
     add(service, MINE)
     add(service, MINE, USER)
     target = MEMORY if "MEMORY" in name else USER
@@ -153,7 +153,7 @@ def test_a_history(service, folder, name):
 
 
 def test_what_waits_for_approval(service, folder, trust):
-    """A write that git lets wait can be neither seen, approved nor dropped."""
+    """An unconfirmed pending write cannot be seen, approved or rejected."""
     staged = service.stage(MEMORY, [Operation(action="add", content="one")])
     path = folder / ".pending.json"
     path.write_text(path.read_text().replace('"one"', f'"{PLANTED}"'))
@@ -164,7 +164,7 @@ def test_what_waits_for_approval(service, folder, trust):
 
 
 def test_what_comes_in_the_middle_of_a_write(service, folder, trust, monkeypatch):
-    """A text that git puts there between our reading and our writing stays, to be confirmed; the write is not made."""
+    """A file that git replaces during a write stays unconfirmed, and the write is refused."""
     add(service, MINE)
     replace, slips = files.replace, iter([PLANTED])
 
@@ -183,7 +183,7 @@ def test_what_comes_in_the_middle_of_a_write(service, folder, trust, monkeypatch
 
 
 def test_a_record_that_cannot_be_written(service, trust, folder):
-    """What could not be believed afterwards is not written."""
+    """A write that cannot be recorded as trusted is refused."""
     add(service, MINE)
     trust.broken = True
 
@@ -194,7 +194,7 @@ def test_a_record_that_cannot_be_written(service, trust, folder):
 
 
 def test_a_file_that_cannot_be_read(service, planted, folder, trust):
-    """A file of ours that cannot be read waits for no confirmation."""
+    """A trusted file that is unreadable is not listed as unconfirmed."""
     trust.record(folder / "USER.md", b"\xff")
     (folder / "USER.md").write_bytes(b"\xff")
 
@@ -202,7 +202,7 @@ def test_a_file_that_cannot_be_read(service, planted, folder, trust):
 
 
 async def test_it_is_said_from_the_start(planted, trust, tmp_path):
-    """The health says it before the first turn."""
+    """The plugin reports an unconfirmed file at its start."""
     plugin, report = Curated(), RecordingReport()
     plugin.configure(Setup(settings=CuratedSettings(folder=str(planted.parent)), state_folder=tmp_path, report=report,
                            files=trust))  # fmt: skip

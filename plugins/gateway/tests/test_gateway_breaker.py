@@ -50,7 +50,7 @@ def test_kept_and_read(failures, until, reason):
     ],
 )
 def test_what_cannot_be_read_counts_as_closed(value):
-    """A breaker is closed whatever else its file holds."""
+    """A breaker whose file cannot be parsed is closed."""
     assert CLOSED == from_json(value)
 
 
@@ -61,7 +61,7 @@ def clock():
 
 @pytest.fixture
 def make_breaker(tmp_path, clock):
-    """Makes gates over one folder: several of them are several processes."""
+    """Makes breakers over one folder, where each one stands for a process."""
 
     def make(policy=POLICY, folder=tmp_path, whose=""):
         return SharedBreaker(folder, policy, clock, whose=whose)
@@ -77,7 +77,7 @@ async def opened(breaker):
 
 
 async def test_while_all_is_well_no_file_is_touched(make_breaker, tmp_path):
-    """Searches that are answered leave nothing on the disk."""
+    """Answered searches write no file."""
     breaker = make_breaker()
     assert None is await breaker.refusal()
     await breaker.answered()
@@ -86,7 +86,7 @@ async def test_while_all_is_well_no_file_is_touched(make_breaker, tmp_path):
 
 
 async def test_an_open_breaker_skips_until_a_probe(make_breaker, clock):
-    """It refuses, lets one through, refuses the others meanwhile, and is open again once that one is answered."""
+    """An open breaker refuses searches, lets one probe through, and closes after an answer."""
     breaker = await opened(make_breaker())
     told = [await breaker.refusal()]
     clock.advance(30)
@@ -98,7 +98,7 @@ async def test_an_open_breaker_skips_until_a_probe(make_breaker, clock):
 
 
 async def test_processes_share_it(make_breaker):
-    """Failures of processes that live for one turn add up; the next one is refused, until one was answered."""
+    """Failures of short processes add up, and the next process is refused until a search is answered."""
     for expected in (False, False, True):
         breaker = make_breaker()
         await breaker.load()
@@ -111,7 +111,7 @@ async def test_processes_share_it(make_breaker):
 
 
 async def test_a_refusal_closes_it(make_breaker):
-    """A refusal is an answer: it costs no deadline."""
+    """A refusal by the server counts as an answer, because it takes no deadline."""
     breaker = make_breaker()
     await breaker.failed(TIMEOUT)
     assert not await breaker.failed(from_status("search", 422))
@@ -121,7 +121,7 @@ async def test_a_refusal_closes_it(make_breaker):
 
 @pytest.mark.parametrize("status", [401, 403])
 async def test_refused_credentials_open_it(make_breaker, status):
-    """The first refusal of the credentials opens it, and it says so."""
+    """The first refusal of the credentials opens the breaker, and the reason names it."""
     breaker = make_breaker()
     assert await breaker.failed(from_status("search", status))
 
@@ -139,7 +139,7 @@ async def test_without_a_policy_everything_passes(make_breaker, tmp_path):
 
 
 async def test_without_a_folder_only_the_sharing_is_lost(make_breaker, tmp_path):
-    """Without its folder a process has a breaker of its own."""
+    """Without its folder a process has its own breaker."""
     breaker = await opened(make_breaker(folder=tmp_path / "none"))
     assert "timeout" == await breaker.refusal()
     await breaker.answered()
@@ -175,7 +175,7 @@ def test_the_file_is_private(tmp_path):
 
 
 async def test_a_lock_that_is_held_is_not_waited_for(make_breaker, tmp_path):
-    """A process that hangs with the lock delays no other for long: each goes on with what it knows itself."""
+    """A lock held by another process is not waited for, and this process counts its failures itself."""
     with locked(tmp_path / LOCK_FILE):
         breaker = make_breaker()
         await breaker.failed(TIMEOUT)
@@ -184,7 +184,7 @@ async def test_a_lock_that_is_held_is_not_waited_for(make_breaker, tmp_path):
 
 
 async def test_without_locks(make_breaker, monkeypatch, tmp_path):
-    """On a file system without locks each process has a breaker of its own."""
+    """On a file system without locks each process has its own breaker."""
 
     def missing(*_):
         raise OSError(errno.ENOSYS, "Function not implemented")
@@ -196,7 +196,7 @@ async def test_without_locks(make_breaker, monkeypatch, tmp_path):
 
 
 def test_many_threads_count_together(tmp_path, monkeypatch):
-    """No failure is lost among many at once, as long as each gets the lock."""
+    """Failures of many threads at once are all counted, if each gets the lock."""
     monkeypatch.setattr(shared_breaker, "LOCK_SECONDS", 60.0)
 
     def count():
@@ -213,7 +213,7 @@ def test_many_threads_count_together(tmp_path, monkeypatch):
 
 
 async def test_failures_at_once_are_done_in_one_go(make_breaker, monkeypatch):
-    """Hundreds of failures at once change the file a few times, and one of them has opened it."""
+    """Hundreds of failures at once change the file a few times, and exactly one opens the breaker."""
     changes, real = [], shared_breaker.change
 
     def counted(*arguments, **keywords):
@@ -229,7 +229,7 @@ async def test_failures_at_once_are_done_in_one_go(make_breaker, monkeypatch):
 
 
 async def test_a_disk_that_hangs(make_breaker, monkeypatch):
-    """A turn waits for the file as long as it is told to; then this process decides alone, and opens it all the same."""
+    """When the disk hangs, a turn waits only for its limit, and this process opens the breaker on its own."""
     going, real = threading.Event(), shared_breaker.change
 
     def hanging(*arguments, **keywords):
@@ -248,7 +248,7 @@ async def test_a_disk_that_hangs(make_breaker, monkeypatch):
 
 
 async def test_an_opening_that_came_too_late_to_say_is_said_next(make_breaker, monkeypatch):
-    """An opening that a failed search did not wait for is reported by the next one that fails."""
+    """An opening that a failed search did not wait for is reported by the next failed search."""
     going, real = threading.Event(), shared_breaker.change
 
     def hanging(*arguments, **keywords):
@@ -278,7 +278,7 @@ async def test_a_disk_that_hangs_at_the_start(make_breaker, monkeypatch):
 
 
 async def test_another_gateway_is_not_judged_by_it(make_breaker):
-    """The state is about one address, user and key: another one starts afresh, and has the file for itself then."""
+    """Another address, user or key starts with a closed breaker, and replaces the state in the file."""
     await opened(make_breaker(whose="a"))
     other, same = make_breaker(whose="b"), make_breaker(whose="a")
     await other.load()
@@ -291,7 +291,7 @@ async def test_another_gateway_is_not_judged_by_it(make_breaker):
 
 
 def test_what_a_state_is_about(canary):
-    """Address, user and key make the difference, and none of them can be read from it."""
+    """The fingerprint depends on address, user and key, and shows none of them."""
     one = GatewaySettings(base_url="https://a.example", user_id="u", user_key=canary.secret)
     others = [
         attrs.evolve(one, base_url="https://b.example"),
@@ -306,7 +306,7 @@ def test_what_a_state_is_about(canary):
 
 @pytest.mark.parametrize(("kind", "shared"), [("fifo", True), ("link", True), ("folder", False)])
 async def test_a_file_that_is_none(make_breaker, tmp_path, kind, shared):
-    """A pipe is not waited for and a link not followed: a file takes their place. A folder costs the sharing alone."""
+    """A file replaces a pipe or link in its place, and a folder there costs only the sharing."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
     path = tmp_path / FILE
@@ -326,7 +326,7 @@ async def test_a_file_that_is_none(make_breaker, tmp_path, kind, shared):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders here")
 def test_a_pipe_that_is_read(tmp_path):
-    """Nothing is written into a pipe either."""
+    """The breaker writes nothing into a pipe in the place of its file."""
     os.mkfifo(tmp_path / FILE)
     descriptor = os.open(tmp_path / FILE, os.O_RDONLY | os.O_NONBLOCK)
     try:
@@ -337,7 +337,7 @@ def test_a_pipe_that_is_read(tmp_path):
 
 
 def test_a_lock_that_is_a_link(tmp_path):
-    """A link in the place of the lock is not followed; the state is then this process's own."""
+    """A link in the place of the lock is not followed, and the process uses its own state."""
     (tmp_path / LOCK_FILE).symlink_to(tmp_path / "elsewhere")
     end = change(tmp_path, CLOSED, [lambda _: (True, BreakerState(failures=1))])
 

@@ -14,7 +14,7 @@ PROMPT = "Why did we choose PostgreSQL?"
 
 @pytest.fixture
 def beaver(gateway, canary, tmp_path):
-    """Return what runs `beaver` in a folder with a hybrid configuration; nothing it says ever holds the key."""
+    """Return a function that runs `beaver` in a folder with a hybrid configuration; its output never holds the key."""
 
     async def run(*arguments, mode="hybrid", **section):
         whole = {
@@ -36,7 +36,7 @@ def in_file(gateway):
 
 
 async def test_a_run_recalls_adds_and_flushes_once(gateway, beaver):
-    """What was recalled reaches the model from its place; prompt and answer are added once, and flushed once."""
+    """The recalled reference reaches the model, and the turn is added once and flushed once."""
     gateway.results = [RESULT]
     ran = await beaver("run", PROMPT, "--session", "s1")
 
@@ -49,7 +49,7 @@ async def test_a_run_recalls_adds_and_flushes_once(gateway, beaver):
 
 
 async def test_what_it_did_is_in_the_session_and_the_receipt(gateway, beaver):
-    """Hidden events of the session say how each request ended, and `beaver why` what was recalled."""
+    """Hidden events of the session show how each request ended, and `beaver why` counts the recalled references."""
     gateway.results = [RESULT]
     await beaver("run", PROMPT, "--session", "s1")
     shown = json.loads((await beaver("sessions", "show", "s1", "--hidden", "--json")).out)
@@ -62,7 +62,7 @@ async def test_what_it_did_is_in_the_session_and_the_receipt(gateway, beaver):
 
 
 async def test_a_dead_gateway_costs_its_recall_and_nothing_else(gateway, beaver):
-    """The answer is the same as without it, and `beaver memory` says since when it is degraded."""
+    """A failing gateway does not fail the run, and `beaver memory` shows since when it is degraded."""
     gateway.misbehave("search", Fault.STATUS_500)
     gateway.misbehave("add", Fault.STATUS_500)
     ran = await beaver("run", PROMPT)
@@ -73,7 +73,7 @@ async def test_a_dead_gateway_costs_its_recall_and_nothing_else(gateway, beaver)
 
 
 async def test_the_exclusive_mode(gateway, beaver):
-    """There is no tool `memory`, and the provider says so."""
+    """In the mode `memory_gateway` the model has no tool `memory`."""
     ran = await beaver("run", "Remember that we release on Thursday.", mode="memory_gateway")
 
     assert ("I have no memory tool here, so I cannot keep that.\n", 0) == (ran.out, ran.code)
@@ -81,7 +81,7 @@ async def test_the_exclusive_mode(gateway, beaver):
 
 
 async def test_ping_search_and_status(gateway, beaver):
-    """It answers; a search prints what a turn would be given and adds nothing; the status asks nobody."""
+    """`ping` succeeds, `search` prints the references of a turn and adds nothing, and `status` makes no request."""
     gateway.results = [RESULT]
     ping = await beaver("gateway", "ping")
     search = await beaver("gateway", "search", "Which", "database?", "--session", "s1")
@@ -99,7 +99,7 @@ async def test_ping_search_and_status(gateway, beaver):
 
 
 async def test_a_ping_that_is_refused(gateway, beaver):
-    """One sentence with a remedy, and the exit code of a plugin that failed."""
+    """A refused ping prints a remedy and exits with the code of a failed plugin."""
     gateway.misbehave("search", Fault.STATUS_401)
     ran = await beaver("gateway", "ping")
 
@@ -108,7 +108,7 @@ async def test_a_ping_that_is_refused(gateway, beaver):
 
 
 async def test_a_gateway_that_is_not_in_service(beaver):
-    """Without credentials in the implicit mode the error says what is missing, and how to see more."""
+    """Without credentials in the implicit mode `ping` fails, and its error names the missing fields."""
     ran = await beaver("gateway", "ping", mode=None, baseUrl="http://127.0.0.1:9")
 
     assert ("", 2) == (ran.out, ran.code)

@@ -22,7 +22,7 @@ def settings(gateway, make_client):
 
 
 async def test_ping(gateway, settings, tmp_path, canary):
-    """A gateway that answers is said to, with the time it took, after one small search."""
+    """`ping` makes one small search and reports the address, the user and the time that it took."""
     line = await ping(settings, tmp_path)
 
     expected = rf"{gateway.base_url} answers and accepts the credentials of gateway_test_user \(\d+ ms\)\."
@@ -33,7 +33,7 @@ async def test_ping(gateway, settings, tmp_path, canary):
 
 @pytest.mark.parametrize(("enabled", "expected"), [(True, BreakerState()), (False, OPEN)])
 async def test_a_ping_that_succeeds_ends_the_waiting(make_client, gateway, tmp_path, enabled, expected):
-    """Who has seen the gateway answer need not wait for the breaker; one that is off is left as it is."""
+    """A ping that succeeds closes the breaker, and leaves one that is off as it is."""
     settings = make_client(gateway, breaker=BreakerSettings(enabled=enabled))._settings
     write(tmp_path, OPEN, whose=fingerprint(settings))
     await ping(settings, tmp_path)
@@ -42,7 +42,7 @@ async def test_a_ping_that_succeeds_ends_the_waiting(make_client, gateway, tmp_p
 
 
 async def test_a_ping_that_fails(gateway, settings, tmp_path, canary):
-    """One that does not is an error with a remedy."""
+    """A refused ping raises an error with a remedy and without the key."""
     gateway.misbehave("search", Fault.STATUS_401)
     with pytest.raises(GatewayRefused, match=r"Set memory\.gateway\.userId and userKey") as caught:
         await ping(settings, tmp_path)
@@ -59,7 +59,7 @@ async def test_without_credentials(tmp_path):
 
 
 async def test_search(gateway, settings, canary):
-    """A search shows what a turn would get, fence and all, and what holds the key is masked."""
+    """A search prints the message that a turn would get, with the key masked."""
     gateway.results = [{"text": f"We chose PostgreSQL. {canary.reveal()}", "id": "r1"}]
     text = await search(settings, "What?", session="s1")
 
@@ -70,7 +70,7 @@ async def test_search(gateway, settings, canary):
 
 
 async def test_a_search_that_finds_nothing(gateway, settings):
-    """Nothing usable is said, with how much there was."""
+    """A search without usable results says so, with the number of results."""
     gateway.results = [{"text": ""}]
 
     assert "Nothing would be injected (1 results)." == await search(settings, "What?")
@@ -115,7 +115,7 @@ NOW = FrozenClock().now().timestamp()
     ],
 )
 async def test_status_of_the_breaker(tmp_path, breaker, state, expected):
-    """The state that processes share is shown as it is now."""
+    """The status shows the shared state of the breaker."""
     settings = GatewaySettings(breaker=breaker, recall=False)
     write(tmp_path, state, whose=fingerprint(settings))
     text = await status(settings, tmp_path, clock=FrozenClock())

@@ -1,4 +1,4 @@
-"""The client over real connections: what is sent once, on which connection, and within its time."""
+"""The client over real connections: one request per call, on the right connection, within its deadline."""
 
 import asyncio
 import contextlib
@@ -62,7 +62,7 @@ async def test_a_file_without_certificates(content, tmp_path, gateway, make_clie
 
 
 async def test_add_uses_no_idle_connection(gateway, make_client):
-    """Searches share a connection; every add has one of its own, and one request on it."""
+    """Searches share one connection, and every add has its own, which no other request uses."""
     client = make_client(gateway)
     for _ in range(3):
         await all_three(client)
@@ -83,7 +83,7 @@ async def test_an_idle_connection_that_was_closed_is_no_failure(gateway, make_cl
 
 
 async def test_a_redirect_is_not_followed(gateway, make_client, canary):
-    """The body with the key goes where it was configured to go, and nowhere else."""
+    """A redirect is not followed, so the body with the key goes only to the configured address."""
     async with FakeGateway(user_key=canary.secret) as elsewhere:
         gateway.elsewhere = elsewhere.base_url + "/memories/search"
         gateway.misbehave("search", Fault.REDIRECT)
@@ -95,7 +95,7 @@ async def test_a_redirect_is_not_followed(gateway, make_client, canary):
 
 
 async def test_the_environment_has_no_say(gateway, make_client, monkeypatch):
-    """No proxy of the environment gets a request."""
+    """Requests ignore the proxies of the environment."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     await all_three(make_client(gateway))
@@ -113,7 +113,7 @@ async def test_a_proxy_that_is_configured(gateway, make_client):
 
 @pytest.mark.parametrize("secure", [False, True])
 async def test_the_deadline_is_total(secure, server_tls, ca_bundle, make_client):
-    """Neither silence nor a slow drip gets around it, encrypted or not, and the connection is closed."""
+    """Neither silence nor a slow drip extends the deadline, with and without TLS, and the connection is closed."""
     async with FakeGateway(tls=server_tls if secure else None) as gateway:
         client = make_client(gateway, ca_bundle=ca_bundle)
         for fault in (Fault.READ_TIMEOUT, Fault.SLOW_DRIP):
@@ -129,7 +129,7 @@ async def test_the_deadline_is_total(secure, server_tls, ca_bundle, make_client)
 
 @pytest.mark.parametrize("fault", [Fault.RESET_BEFORE_HEADERS, Fault.READ_TIMEOUT, Fault.STATUS_500, Fault.TRUNCATED])
 async def test_nothing_is_sent_twice(gateway, make_client, fault):
-    """Whatever becomes of a request, there is one."""
+    """Each call sends exactly one request, also when it fails."""
     client = make_client(gateway)
     for operation in PATHS:
         gateway.misbehave(operation, fault)
@@ -145,7 +145,7 @@ async def test_nothing_is_sent_twice(gateway, make_client, fault):
 
 
 async def test_an_add_that_was_sent_and_not_answered(gateway, make_client):
-    """Once its body went out, the outcome of an add is unknown; before that, it has failed."""
+    """The outcome of an add is unknown once its body was sent, and failed before that."""
     client = make_client(gateway)
     gateway.misbehave("add", Fault.READ_TIMEOUT)
     sending = Sending()
@@ -169,7 +169,7 @@ async def test_more_requests_than_connections(gateway, make_client):
 
 
 async def test_cancelling_closes_the_connection(gateway, make_client):
-    """Who cancels gets the cancellation, and the server sees the client leave."""
+    """Cancelling a search raises `CancelledError` and closes the connection."""
     gateway.misbehave("search", Fault.READ_TIMEOUT)
     asking = asyncio.create_task(make_client(gateway).search(session="s1", query="a", seconds=30.0))
     await gateway.arrived.wait()
@@ -192,7 +192,7 @@ async def test_closing_leaves_nothing_open(gateway, make_client):
 
 
 async def test_refusals_leave_no_connection(gateway, make_client):
-    """More refusals than there are connections close each of theirs, and a search works afterwards."""
+    """Refusals close their connections, and a search works afterwards."""
     client = make_client(gateway)
     gateway.misbehave("search", Reply(status=500, parts=(b"{}",), length=2))
     gc.disable()
@@ -210,7 +210,7 @@ async def test_refusals_leave_no_connection(gateway, make_client):
 
 
 async def test_waiting_for_a_connection_is_within_the_deadline(gateway, make_client):
-    """A request for which there is no connection ends with its own deadline."""
+    """A request that waits for a connection ends at its own deadline."""
     client = make_client(gateway)
     gateway.misbehave("search", Fault.READ_TIMEOUT)
     hanging = [asyncio.create_task(client.search(session="s1", query="a", seconds=60.0)) for _ in range(CONNECTIONS)]

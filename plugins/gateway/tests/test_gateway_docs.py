@@ -34,7 +34,7 @@ def names_of(path):
 
 
 def test_every_bullet_has_its_tests():
-    """Each of the 49 bullets names tests, and every test that is named is there."""
+    """Each of the 49 bullets names tests, and every named test exists."""
     rows = re.findall(r"^\| (00[01] .+?) \| (.+) \|$", part("The tests of the two designs"), re.MULTILINE)
     named = [name for _, shown in rows for name in re.findall(r"`([\w/]+\.py::\w+)`", shown)]
     missing = []
@@ -77,7 +77,7 @@ def test_the_examples_are_complete():
 
 
 def test_the_readme_says_what_users_must_know():
-    """Default, degradation, what is required, the other modes, the secret and the reload are in the README."""
+    """The README names the default, degradation, required fields, other modes, the secret and the reload."""
     needed = ["`hybrid`, both memories", "left out, with one warning", "are required", '"mode": "memory_gateway"',
               '"mode": "curated"', "`userKey` is a secret", "restart the program"]  # fmt: skip
 

@@ -22,7 +22,7 @@ GOOD = {
 
 @pytest.mark.parametrize("operation", GOOD)
 def test_good_bodies(operation):
-    """What the client sends is taken; a field too many, one too few, or none at all is not."""
+    """The client's bodies are accepted; one with a field too many or too few, or that is no object, is not."""
     good = GOOD[operation]
     assert None is problem_of(operation, good)
     assert "extra" == problem_of(operation, good | {"extra": 1})
@@ -77,7 +77,7 @@ def test_bad_bodies(operation, field, value):
     ],
 )
 async def test_refusals(gateway, path, content, kind, expected):
-    """Another path, type, body or user is refused."""
+    """A request with another path, type, body or user is refused."""
     async with httpx.AsyncClient(trust_env=False) as client:
         response = await client.post(gateway.base_url + path, content=content, headers={"Content-Type": kind})
 
@@ -95,7 +95,7 @@ async def test_it_waits_as_long_as_it_is_told(gateway, make_client):
 
 
 async def test_broken_connections_end_the_idle_ones(gateway, make_client):
-    """A server that is gone answers nobody, not even on a connection that was open before."""
+    """A stopped server refuses every request, also on a connection that was open before."""
     client = make_client(gateway)
     await client.search(session="s1", query="a", seconds=5.0)
     gateway.break_connections(Fault.REFUSED)

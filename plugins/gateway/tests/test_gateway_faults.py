@@ -1,4 +1,4 @@
-"""Every fault of a gateway at every operation costs the turn nothing but what the gateway would have given."""
+"""Every fault of a gateway at every operation costs the turn only the gateway's own part."""
 
 import asyncio
 import contextlib
@@ -84,7 +84,7 @@ _UNREAD = {Fault.NO_LIST: _SHAPE, Fault.LONE_SURROGATE: _JSON, Fault.FENCE: None
 _SEARCH = {**_UNSENT, **_BROKEN, **_REFUSED, **_UNREAD}
 EXPECTED = {
     "search": _SEARCH,
-    # Sent, and no answer that says so: nobody knows.
+    # The body was sent and no answer confirms it, so the outcome is unknown.
     "add": {
         **_UNSENT,
         **{fault: ("unknown", status) for fault, (_, status) in _BROKEN.items()},
@@ -110,7 +110,7 @@ def is_about_connections(fault: Fault | str) -> bool:
 
 
 class Resolver:
-    """The system's own resolver, until it is told to fail."""
+    """The system's resolver, which fails once `failing` is set."""
 
     def __init__(self) -> None:
         self.failing = False
@@ -186,7 +186,7 @@ async def perform(client, operation, seconds=PATIENCE):
 
 
 async def error_of(client, operation, seconds):
-    """Return what one request raises, or `None`."""
+    """Return the error that one request raises, or `None`."""
     try:
         await perform(client, operation, seconds)
     except GatewayError as error:
@@ -224,7 +224,7 @@ class Events:
 
 @attrs.frozen(kw_only=True)
 class Surroundings:
-    """What a cell is run in."""
+    """The surroundings of a cell."""
 
     canary: Canary
     server_tls: Any
@@ -258,7 +258,7 @@ def serving(around, fault):
 
 
 def test_the_matrix_is_complete():
-    """Every fault that the kit has is expected to come to something in every operation."""
+    """Every fault of the kit has an expected result for every operation."""
     assert {operation: {*FAULTS} for operation in OPERATIONS} == {
         operation: {*faults} for operation, faults in EXPECTED.items()
     }
@@ -267,7 +267,7 @@ def test_the_matrix_is_complete():
 
 @pytest.mark.parametrize(("fault", "operation"), CELLS)
 async def test_a_fault_costs_the_turn_nothing(fault, operation, around, make_host):
-    """The turn and the curated memory are the same bytes as without the gateway; one sanitised event says what failed."""
+    """A fault leaves the rest of the turn unchanged, and one event without content reports it."""
     events, tasks = Events(), asyncio.all_tasks()
     with resolving() as resolver:
         async with serving(around, fault) as gateway:
@@ -304,7 +304,7 @@ async def test_a_fault_costs_the_turn_nothing(fault, operation, around, make_hos
 
 @pytest.mark.parametrize(("fault", "operation"), CELLS)
 async def test_a_fault_is_one_typed_error(fault, operation, around, make_client):
-    """Each request ends in its own typed error, of which neither text nor record nor traceback shows the key."""
+    """Each fault raises its typed error, which does not show the key in its text, record or traceback."""
     with resolving() as resolver:
         async with serving(around, fault) as gateway:
             base = reach(gateway, fault, around.ca_bundle)
@@ -329,7 +329,7 @@ async def test_a_fault_is_one_typed_error(fault, operation, around, make_client)
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("fault", [Fault.HUGE_BODY, Fault.BOMB, Fault.DEEP, Fault.SLOW_DRIP])
 async def test_a_fault_takes_little_memory(fault, operation, gateway, make_client):
-    """Neither a body without end nor a small one that unpacks to a big one grows the process."""
+    """A body without end, or a small one that unpacks to a big one, takes little memory."""
     client = make_client(gateway)
     await perform(client, operation)
     gateway.misbehave(operation, fault)

@@ -64,7 +64,7 @@ async def run_turn(host, prompt="What did we choose?", answer="PostgreSQL.", ses
 
 
 async def test_recall_add_and_flush(gateway, make_host, events):
-    """A hybrid turn is searched for before the prompt, and added and flushed once after the answer, in this order."""
+    """A hybrid turn is searched before the prompt, and then added and flushed once after the answer."""
     gateway.results = [RESULT]
     async with make_host(gateway, sinks=[events]) as host:
         turn = await run_turn(host)
@@ -84,7 +84,7 @@ async def test_recall_add_and_flush(gateway, make_host, events):
 
 
 async def test_recalled_text_stands_outside_the_system_prompt(gateway, make_host):
-    """The system prompt holds the rule and the curated snapshot; what was recalled is a message of its own."""
+    """The system prompt holds the rule and the curated block; the references are a message of their own."""
     gateway.results = [RESULT]
     async with make_host(gateway) as host:
         host.plugin("curated").service.change(Target.USER, [Operation(action="add", content="Likes tea.")])
@@ -96,7 +96,7 @@ async def test_recalled_text_stands_outside_the_system_prompt(gateway, make_host
 
 
 async def test_the_place_of_what_was_recalled(gateway, make_host):
-    """The search comes before the model is asked; its message stands after skills, before history and the prompt."""
+    """The search runs before the model call, and the references come after skills and before history and prompt."""
     gateway.results = [RESULT]
     skill = ActiveSkill(name="maps", text="Draw maps.")
     async with make_host(gateway) as host:
@@ -138,7 +138,7 @@ async def test_the_exclusive_mode_has_no_curated_memory(gateway, make_host):
 
 
 async def test_the_curated_mode_ignores_the_gateway(gateway, make_host):
-    """In the mode `curated` the section may stay, nothing of it is read, and no request is made."""
+    """The mode `curated` ignores the section, even a wrong one, and makes no request."""
     async with make_host(gateway, mode="curated", topK=0, nonsense=True) as host:
         turn = await run_turn(host)
         assert ["curated"] == [*host.plugins]
@@ -149,7 +149,7 @@ async def test_the_curated_mode_ignores_the_gateway(gateway, make_host):
 
 
 async def test_an_implicit_hybrid_without_credentials(make_host, caplog):
-    """Without a mode and without credentials the gateway is left out with one warning, and curated memory goes on."""
+    """Without mode and credentials the gateway is left out with one warning, and curated memory works."""
     with caplog.at_level(logging.WARNING):
         async with make_host(mode=None) as host:
             turn = await run_turn(host)
@@ -165,7 +165,7 @@ async def test_an_implicit_hybrid_without_credentials(make_host, caplog):
 
 @pytest.mark.parametrize("missing", ["baseUrl", "userId", "userKey"])
 async def test_an_implicit_hybrid_that_lacks_one_credential(gateway, make_host, missing, caplog, canary):
-    """One missing field is enough to be left out; the warning names it, and shows no credential."""
+    """The gateway is left out if one required field is missing, and the warning names it without a credential."""
     with caplog.at_level(logging.DEBUG):
         async with make_host(gateway, mode=None, **{missing: None}) as host:
             await run_turn(host)
@@ -220,7 +220,7 @@ async def test_a_chosen_gateway_needs_its_credentials(gateway, make_host, mode, 
     ],
 )
 async def test_a_wrong_value_fails_loading_in_every_mode(gateway, make_host, section, expected, canary):
-    """A value that is present and wrong fails loading, in the implicit mode too, and is not shown."""
+    """A wrong value fails loading in every mode, and the error does not show the value."""
     for mode in (None, "hybrid", "memory_gateway"):
         with pytest.raises(ConfigurationError) as caught:
             await make_host(gateway, mode=mode, **section).open()
@@ -239,7 +239,7 @@ async def test_an_unknown_mode_fails_loading(gateway, make_host, canary):
 
 
 async def test_unregistered_in_a_live_session(gateway, make_host):
-    """From the next turn on neither recall nor persistence happens, the rule is gone, and curated memory is untouched."""
+    """After the plugin is unregistered, the next turn has no recall, persistence or rule, and curated memory stays."""
     gateway.results = [RESULT]
     async with make_host(gateway) as host:
         host.plugin("curated").service.change(Target.USER, [Operation(action="add", content="Likes tea.")])
@@ -267,7 +267,7 @@ async def test_a_turn_without_an_answer_is_not_added(gateway, make_host, reason)
 
 
 async def test_every_completed_answer_is_added(gateway, make_host):
-    """A fallback that the user got, for example at a tool limit, is persisted as any answer is."""
+    """A fallback answer, such as at a tool limit, is persisted like any other."""
     async with make_host(gateway) as host:
         await run_turn(host, answer="I have reached the limit of tool calls.")
 
@@ -275,7 +275,7 @@ async def test_every_completed_answer_is_added(gateway, make_host):
 
 
 async def test_nothing_but_prompt_and_answer_is_sent(gateway, make_host):
-    """No tool, no system prompt, no curated block, no history and nothing recalled is in what is added."""
+    """The added messages are the prompt and the answer, without tools, system prompt, curated block or references."""
     gateway.results = [RESULT]
     async with make_host(gateway) as host:
         host.plugin("curated").service.change(Target.USER, [Operation(action="add", content="Likes tea.")])
@@ -290,7 +290,7 @@ async def test_nothing_but_prompt_and_answer_is_sent(gateway, make_host):
 
 
 async def test_text_that_quotes_recall_is_sent_verbatim(gateway, make_host):
-    """Prompt and answer are the user's record, even where they repeat what was recalled."""
+    """Prompt and answer are sent verbatim, even when they repeat a reference."""
     gateway.results = [RESULT]
     async with make_host(gateway) as host:
         for _ in range(2):
@@ -323,7 +323,7 @@ async def test_persisting_changes_no_curated_file(gateway, make_host, tmp_path):
 
 
 async def test_what_plugins_see_after_the_answer_holds_nothing_recalled(gateway, make_host):
-    """What was recalled is ephemeral: no plugin gets it with the answer."""
+    """`after_prompt` gets neither an answer nor a history that holds references."""
     gateway.results = [RESULT]
     witness = RecordingPlugin()
     async with make_host(gateway) as host:
@@ -335,7 +335,7 @@ async def test_what_plugins_see_after_the_answer_holds_nothing_recalled(gateway,
 
 
 async def test_many_turns_at_once(gateway, make_host):
-    """Turns at once are all recalled, added and flushed, and leave neither a connection nor a task.
+    """Turns at once are all recalled, added and flushed, and leave no connection or task.
 
     `BEAVER_TURNS` says how many; 20 by default, 200 in `make test-all`, 1,000 in `make faults`.
     """
@@ -361,7 +361,7 @@ async def test_many_turns_at_once(gateway, make_host):
 
 
 async def test_one_shot_processes_share_the_breaker(gateway, make_host, events):
-    """Hosts that live for one turn count together, and the one after the last failure asks nobody."""
+    """Hosts that live for one turn share the breaker: after the third failure the next host makes no search."""
     gateway.misbehave("search", Fault.STATUS_503)
     for _ in range(4):
         async with make_host(gateway, sinks=[events], breaker={"failures": 3}) as host:
@@ -382,7 +382,7 @@ async def test_one_shot_processes_share_the_breaker(gateway, make_host, events):
 
 
 async def test_a_gateway_that_is_down_is_not_suspended(gateway, make_host, events):
-    """The plugin handles its failures itself: every turn asks it, and has an event of its own that says why not."""
+    """A failing gateway is not suspended by the host: every turn calls the plugin, which reports its own failure."""
     gateway.misbehave("search", Fault.STATUS_503)
     async with make_host(gateway, sinks=[events], breaker={"failures": 5}) as host:
         turns = [await run_turn(host) for _ in range(8)]
@@ -397,7 +397,7 @@ async def test_a_gateway_that_is_down_is_not_suspended(gateway, make_host, event
 
 
 async def test_recovering(gateway, make_host):
-    """A gateway that is back makes the plugin healthy again, each plane by its own success."""
+    """Each plane of a gateway that is back recovers by its own success."""
     async with make_host(gateway) as host:
         for operation in ("search", "add", "flush"):
             gateway.misbehave(operation, Fault.STATUS_500)
@@ -409,7 +409,7 @@ async def test_recovering(gateway, make_host):
 
 
 async def test_a_small_deadline_cap_is_kept_to(gateway, make_host, tmp_path):
-    """Where the host's cap is below the timeout, the client still ends first, and it is what reports."""
+    """Under a small deadline cap of the host the client ends first, and reports the timeout itself."""
     gateway.misbehave("search", Fault.READ_TIMEOUT)
     host = make_host(gateway, timeoutSeconds=60)
     config = tmp_path / "config.json"
@@ -422,7 +422,7 @@ async def test_a_small_deadline_cap_is_kept_to(gateway, make_host, tmp_path):
 
 
 async def test_a_lookup_that_hangs_is_nothing_to_others(make_host, events, monkeypatch):
-    """Turns keep their curated memory while the gateway's name is looked up for ever; the client's timeout reports."""
+    """Turns keep their curated memory while the lookup of the gateway's name hangs."""
     going, real = threading.Event(), socket.getaddrinfo
 
     def getaddrinfo(host, *arguments, **keywords):
@@ -451,7 +451,7 @@ async def test_a_lookup_that_hangs_is_nothing_to_others(make_host, events, monke
 
 
 def test_a_lookup_that_hangs_does_not_keep_the_process(tmp_path):
-    """The process ends although a lookup is still on its way."""
+    """The process ends although a lookup still hangs."""
     script = f"""
 import asyncio, socket, time
 from beaver_hooks import Host
@@ -472,8 +472,8 @@ asyncio.run(main())
 
 
 async def test_many_turns_at_a_gateway_that_hangs(gateway, make_host, events, monkeypatch):
-    """Each turn has one event of the client's own, and the breaker opens once."""
-    # How busy this machine is must not decide.
+    """Each turn reports one timeout of the client, and the breaker opens once."""
+    # A busy machine must not decide the result.
     monkeypatch.setattr(plugin, "RECALL_GRACE", 30.0)
     monkeypatch.setattr(service, "PATIENCE", 15.0)
     gateway.misbehave("search", Fault.READ_TIMEOUT)
@@ -492,7 +492,7 @@ async def test_many_turns_at_a_gateway_that_hangs(gateway, make_host, events, mo
 
 
 async def test_a_key_that_is_repeated_does_not_reach_the_model(gateway, make_host, canary):
-    """What a gateway gives back of a key is masked in every field."""
+    """A key that the gateway returns is masked in every field."""
     key = canary.reveal()
     names = ("text", "id", "session_id", "source_scope", "resource_uri")
     gateway.results = [dict.fromkeys(names, f"a {key} b"), {"text": "c", "id": key}, {"text": "d", "id": key[::-1]}]

@@ -1,4 +1,4 @@
-"""The service and its plugin: what is asked, what is kept, what is said of it."""
+"""The service and its plugin: recall, persistence, and the events and outcomes that they report."""
 
 import asyncio
 import subprocess
@@ -64,7 +64,7 @@ def told(report):
 
 
 async def test_recall(gateway, make_service):
-    """Results come back as untrusted references of six fields, with the configured scopes and their number reported."""
+    """Results become untrusted references of six fields, and the event has the scopes and their number."""
     gateway.results = [
         {"id": "ep_1", "session_id": "chat:s0", "text": "We chose it.", "score": 0.5, "source_scope": "current_chat"},
         {"text": "Read the notes.", "resource_uri": "file:///notes.md", "raw": {"x": 1}},
@@ -87,7 +87,7 @@ async def test_recall(gateway, make_service):
 
 @pytest.mark.parametrize("scope", [("resources",), ("all_user_memory", "current_chat"), SCOPE])
 async def test_the_configured_scopes_are_searched(gateway, make_service, scope):
-    """Scopes and the number of results are asked for as configured."""
+    """The search uses the configured scopes and number of results."""
     await recall(make_service(scope=scope, top_k=5))
 
     (body,) = gateway.bodies("search")
@@ -95,7 +95,7 @@ async def test_the_configured_scopes_are_searched(gateway, make_service, scope):
 
 
 async def test_nothing_found(gateway, make_service):
-    """Without usable results there is nothing to show, and that is a success."""
+    """A search without usable results succeeds and gives no references."""
     service = make_service()
     for results in ([], [{"text": " "}, {"id": "x"}]):
         gateway.results = results
@@ -105,7 +105,7 @@ async def test_nothing_found(gateway, make_service):
 
 
 async def test_persist(gateway, make_service):
-    """A completed turn is added once and flushed once, in the chat that is searched."""
+    """A completed turn is added once and flushed once, in the session that is searched."""
     report = await persist(make_service())
 
     assert ["add", "flush"] == gateway.operations
@@ -123,7 +123,7 @@ async def test_persist(gateway, make_service):
 
 
 async def test_what_is_searched_is_what_was_added(gateway, make_service):
-    """A session of any length has one id, in a search and after `chat:`."""
+    """A session of any length has the same id in a search and, after `chat:`, in an add."""
     turn = owners_turn(session="s" * 500, prompt="Why?")
     service = make_service()
     await recall(service, turn)
@@ -144,7 +144,7 @@ async def test_times_of_a_turn(gateway, make_service):
 
 @pytest.mark.parametrize(("status", "category"), [("401", "unauthorised"), ("503", "server_error")])
 async def test_a_failed_recall(gateway, make_service, status, category):
-    """A search that fails is said, degrades the health, and gives nothing."""
+    """A failed search is reported, degrades the health and gives no references."""
     gateway.misbehave("search", Fault(status))
     references, report = await recall(make_service(breaker=BreakerSettings(enabled=False)))
 
@@ -154,7 +154,7 @@ async def test_a_failed_recall(gateway, make_service, status, category):
 
 
 async def test_a_failed_add_skips_the_flush(gateway, make_service):
-    """What was not added is not flushed."""
+    """A turn whose add failed is not flushed."""
     gateway.misbehave("add", Fault.STATUS_422)
     report = await persist(make_service())
 
@@ -164,7 +164,7 @@ async def test_a_failed_add_skips_the_flush(gateway, make_service):
 
 
 async def test_an_unknown_add_skips_the_flush(gateway, make_service):
-    """A turn of which nobody knows whether it arrived is neither sent again nor flushed."""
+    """A turn whose add has an unknown outcome is neither sent again nor flushed."""
     gateway.misbehave("add", Fault.HTML)
     report = await persist(make_service())
 
@@ -174,7 +174,7 @@ async def test_an_unknown_add_skips_the_flush(gateway, make_service):
 
 
 async def test_a_failed_flush_keeps_the_add(gateway, make_service):
-    """The outcome of the add stands, and the event of the flush says that it does."""
+    """A failed flush keeps the outcome of the add, and its event says that the add succeeded."""
     gateway.misbehave("flush", Fault.STATUS_500)
     report = await persist(make_service())
 
@@ -191,7 +191,7 @@ async def test_a_failed_flush_keeps_the_add(gateway, make_service):
 
 @pytest.mark.parametrize("prompt", ["", " ", "\n\t"])
 async def test_a_blank_prompt_makes_no_request(gateway, make_service, prompt):
-    """Where nothing was asked nothing is searched and nothing is kept, and both are said."""
+    """A turn with a blank prompt makes no request, and reports recall and add as skipped."""
     turn, service = owners_turn(prompt=prompt), make_service()
     references, recalled = await recall(service, turn)
     persisted = await persist(service, turn)
@@ -208,7 +208,7 @@ async def test_a_blank_prompt_makes_no_request(gateway, make_service, prompt):
     [("full", ["search", "add", "flush"]), ("inner", ["search", "add", "flush"]), ("familiar", []), ("public", [])],
 )
 async def test_trust(gateway, make_service, trust, operations):
-    """The gateway's identity is the owner's: below inner trust nothing is searched and nothing added, and both are said."""
+    """Below inner trust a turn is neither searched for nor added, and both are reported as skipped."""
     turn, service = make_turn(session="s1", prompt="Why?", trust=trust), make_service()
     _, recalled = await recall(service, turn)
     persisted = await persist(service, turn)
@@ -230,7 +230,7 @@ async def test_a_blank_answer_is_not_added(gateway, make_service):
 
 
 async def test_switched_off(gateway, make_service):
-    """Recall and persistence can be switched off, each by itself, and say so."""
+    """Recall and persistence that are switched off make no request and are reported as skipped."""
     service = make_service(recall=False, persist=False)
     (_, recalled), persisted = await recall(service), await persist(service)
 
@@ -240,7 +240,7 @@ async def test_switched_off(gateway, make_service):
 
 
 async def test_a_gateway_that_does_not_answer_is_left_alone(gateway, make_service):
-    """After so many failures searches are skipped, an add is still tried, and after a while one search probes."""
+    """After several failures searches are skipped while adds go on, and later one search probes."""
     clock = FrozenClock()
     service = make_service(clock=clock, breaker=BreakerSettings(failures=2, seconds=30.0))
     gateway.misbehave("search", Fault.STATUS_503)
@@ -261,7 +261,7 @@ async def test_a_gateway_that_does_not_answer_is_left_alone(gateway, make_servic
 
 
 async def test_refused_credentials_are_not_tried_again_and_again(gateway, make_service):
-    """One refusal is enough, and the reason says what it is."""
+    """One refusal of the credentials opens the breaker, and its reason names the credentials."""
     service = make_service()
     gateway.misbehave("search", Fault.STATUS_401)
     _, first = await recall(service)
@@ -273,7 +273,7 @@ async def test_refused_credentials_are_not_tried_again_and_again(gateway, make_s
 
 
 async def test_the_hooks_deadline_is_kept_to(gateway, make_service):
-    """Where less time is left than configured, the request ends within it and reports that itself."""
+    """A search ends within the time left for the hook, and reports the timeout."""
     gateway.misbehave("search", Fault.READ_TIMEOUT)
     report = RecordingReport(remaining=0.2)
     assert () == await make_service(timeout_seconds=60.0).recall_before_run(TURN, report)
@@ -282,7 +282,7 @@ async def test_the_hooks_deadline_is_kept_to(gateway, make_service):
 
 
 class Interrupted:
-    """Awaits something and has its own task cancelled at one of its suspension points."""
+    """Awaits a coroutine and has its own task cancelled at one of the suspension points."""
 
     def __init__(self, coroutine, at):
         self._coroutine, self._at = coroutine, at
@@ -318,7 +318,7 @@ async def interrupt(coroutine, at):
 
 
 async def test_cancelling_a_persist_leaves_nothing_half_done(gateway, make_service):
-    """Wherever it is cancelled: one add at most, one outcome for it, no flush without it, no connection left."""
+    """Cancelling a persist at any point leaves one outcome, at most one add, and no flush without the add."""
     seen, at, cancelled = set(), 0, True
     while cancelled:
         service, report = make_service(), RecordingReport()
@@ -343,7 +343,7 @@ async def test_cancelling_a_persist_leaves_nothing_half_done(gateway, make_servi
 
 @pytest.mark.parametrize("fault", [None, Fault.STATUS_503])
 async def test_cancelling_a_recall_leaves_nothing_half_done(gateway, make_service, fault):
-    """Wherever it is cancelled, answered or refused, the next recall works, and no task and no connection is left."""
+    """Cancelling a recall at any point leaves no task and no connection, and the next recall works."""
     at, cancelled = 0, True
     while cancelled:
         service, tasks = make_service(), asyncio.all_tasks()
@@ -372,7 +372,7 @@ async def test_cancelling_a_recall_leaves_nothing_half_done(gateway, make_servic
     ],
 )
 def test_ids_in_receipts_name_nobody(result, expected):
-    """An id that could name the user or tell something is replaced by a hash that is always the same."""
+    """An id that could identify the user becomes a constant hash."""
     found = reference_id(result, "gateway_test_user")
 
     assert (expected or found) == found
@@ -387,7 +387,7 @@ def configured(gateway, make_client, folder, **given):
 
 
 async def test_the_plugin(gateway, make_client, tmp_path):
-    """Its hooks answer a contribution, nothing where nothing was found, and nothing after the prompt."""
+    """`before_prompt` returns a contribution, or `None` without results; `after_prompt` returns `None`."""
     plugin = configured(gateway, make_client, tmp_path)
     await plugin.start()
     assert None is await plugin.before_prompt(TURN, RecordingReport())
@@ -427,7 +427,7 @@ async def test_what_is_missing_is_forgiven_to_those_who_chose_nothing(gateway, m
 
 @pytest.mark.parametrize(("mode", "explicit"), [(None, False), ("memory_gateway", True), ("hybrid", True)])
 async def test_what_is_missing_is_not_forgiven_to_others(tmp_path, mode, explicit):
-    """Who names the gateway, by a mode or without one, is told what is missing."""
+    """A configuration that selects the gateway, by a mode or without one, fails with the path of the missing field."""
     setup = Setup(settings=GatewaySettings(), mode=mode, explicit=explicit, state_folder=tmp_path,
                   report=RecordingReport())  # fmt: skip
     with pytest.raises(ConfigurationError) as caught:
@@ -437,7 +437,7 @@ async def test_what_is_missing_is_not_forgiven_to_others(tmp_path, mode, explici
 
 
 def test_description():
-    """It declares its settings, and one rule that calls what is recalled untrusted."""
+    """The plugin declares its settings path, and one rule that calls references untrusted."""
     info = Gateway().describe()
 
     assert ("memory.gateway", (RULE,)) == (info.settings_path, info.rules)
@@ -453,7 +453,7 @@ def test_imports():
 
 
 async def test_a_search_that_is_answered_starts_the_count_anew(gateway, make_service):
-    """Failures count in a row: an answer between them leaves the breaker closed."""
+    """An answer between failures resets the count, so the breaker stays closed."""
     service = make_service(breaker=BreakerSettings(failures=3))
     for _ in range(3):
         gateway.misbehave("search", Fault.STATUS_503)
@@ -467,7 +467,7 @@ async def test_a_search_that_is_answered_starts_the_count_anew(gateway, make_ser
 
 @pytest.mark.parametrize(("flush", "expected"), [(None, 15.0), (60.0, 68.0)])
 def test_its_deadlines_leave_room_to_report(gateway, make_client, tmp_path, flush, expected):
-    """Half a second beyond the search, and a second beyond add and flush, are there for what is said of them."""
+    """The deadlines exceed the search by half a second, and add and flush by one, to leave time for reports."""
     settings = make_client(gateway, timeout_seconds=7.0, flush_timeout_seconds=flush)._settings
     deadlines = Gateway().configure(Setup(settings=settings, state_folder=tmp_path, report=RecordingReport()))
 

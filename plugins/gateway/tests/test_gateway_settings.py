@@ -35,7 +35,7 @@ def from_file(section, environment=()):
 
 
 def test_defaults():
-    """Without a section everything has its default, and what is required is missing."""
+    """Without a section every field has its default, and the required fields are listed as missing."""
     settings = from_file({})
 
     assert GatewaySettings() == settings
@@ -92,7 +92,7 @@ def test_a_key_from_the_environment():
 
 
 def test_the_key_is_not_shown(canary):
-    """Neither the record nor a copy of it as plain data shows the key."""
+    """Neither the settings nor their copy as plain data show the key."""
     settings = GatewaySettings(user_key=canary.secret)
 
     canary.assert_clean(repr(settings), str(settings), repr(attrs.asdict(settings)))
@@ -163,7 +163,7 @@ def test_addresses_that_are_refused(url):
     ],
 )
 def test_addresses_that_are_accepted(url):
-    """Any path, port and case, with or without a slash at the end; plain http to this machine."""
+    """An address may have any path, port and case; plain http is allowed to this machine."""
     assert url == from_file({"baseUrl": url}).base_url
 
 
@@ -171,7 +171,7 @@ def test_addresses_that_are_accepted(url):
     "url", ["http://memory.example", "http://10.0.0.1", "http://127.1", "http://localhost.example", "HTTP://[::2]"]
 )
 def test_the_key_is_not_sent_in_the_clear(url):
-    """Plain http to another machine is refused until it is allowed."""
+    """Plain http to another machine is refused unless `allowInsecureHttp` is set."""
     with pytest.raises(ConfigurationError) as caught:
         from_file({"baseUrl": url})
 
@@ -186,7 +186,7 @@ def test_the_key_is_not_sent_in_the_clear(url):
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8010", "http://memory.example"])
 @pytest.mark.parametrize("proxy", ["http://10.0.0.1:3128", "https://proxy.example", "HTTP://[::2]"])
 def test_the_key_is_not_given_to_a_proxy_in_the_clear(url, proxy):
-    """A proxy on another machine reads plain http, whatever it is sent to."""
+    """Plain http through a proxy on another machine is refused unless `allowInsecureHttp` is set."""
     with pytest.raises(ConfigurationError) as caught:
         from_file({"baseUrl": url, "proxy": proxy})
 
@@ -203,7 +203,7 @@ def test_the_key_is_not_given_to_a_proxy_in_the_clear(url, proxy):
     [("http://127.0.0.1:8010", "http://localhost:3128"), ("https://memory.example", "http://proxy.example:3128")],
 )
 def test_proxies_that_read_nothing(url, proxy):
-    """A proxy on this machine may read what goes to this machine; https is read by none."""
+    """A proxy on this machine is accepted for plain http to this machine, and any proxy for https."""
     assert proxy == from_file({"baseUrl": url, "proxy": proxy}).proxy
 
 

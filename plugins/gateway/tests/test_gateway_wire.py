@@ -34,7 +34,7 @@ SETTINGS = GatewaySettings(user_id="u1", user_key=Secret("uk_of_the_wire"), app_
 
 
 def sent(body):
-    """Return what a server reads."""
+    """Return a body as the server parses it."""
     return json.loads(encode(body))
 
 
@@ -77,12 +77,12 @@ def test_flush():
 
 
 def test_a_body_does_not_show_the_key():
-    """Until its bytes are made, a body holds the key as a secret."""
+    """The `repr` of a body does not show the key."""
     assert "uk_of" not in repr(add_body(SETTINGS, *make_pair()))
 
 
 def test_a_body_holds_nothing_else():
-    """What is neither JSON nor the key is refused."""
+    """Encoding refuses a value that is neither JSON nor the key."""
     with pytest.raises(TypeError, match=r"^a request cannot hold a object$"):
         encode({"a": object()})
 
@@ -92,7 +92,7 @@ def test_a_body_holds_nothing_else():
     st.datetimes(timezones=st.just(UTC)),
 )
 def test_times_are_positive_and_grow(asked, answered):
-    """Whatever the clocks say, both times are positive and the answer is later than the prompt."""
+    """Both times are positive, and the answer's is later than the prompt's, whatever the clocks say."""
     turn, answer = make_turn(when=asked), make_answer(when=answered)
     first, second = (each["timestamp"] for each in add_body(SETTINGS, turn, answer)["messages"])
 
@@ -105,7 +105,7 @@ TEXT = st.text(alphabet=st.characters(exclude_categories=[]), min_size=1, max_si
 
 @given(TEXT.filter(str.strip), TEXT, TEXT)
 def test_any_text_can_be_sent(session, prompt, answer):
-    """Any turn makes bodies that a strict gateway takes; texts arrive as they are, but for halves of surrogate pairs."""
+    """Any turn makes bodies that a strict gateway accepts, with its texts unchanged except for lone surrogates."""
     turn = make_turn(session=session, prompt=f"-{prompt}", when=ASKED)
     body = sent(add_body(SETTINGS, turn, make_answer(text=f"-{answer}", when=ASKED)))
     search = sent(search_body(SETTINGS, session=session, query=f"-{prompt}", top_k=1))
@@ -117,7 +117,7 @@ def test_any_text_can_be_sent(session, prompt, answer):
 
 
 def test_half_a_surrogate_pair_is_replaced():
-    """What no JSON in UTF-8 can hold is marked; two halves that belong together become whole again."""
+    """A lone surrogate is replaced, and a surrogate pair becomes its character."""
     body = search_body(SETTINGS, session="s1", query="a\ud800b \ud83d\ude00", top_k=8)
 
     assert "a\ufffdb \U0001f600" == sent(body)["query"]
@@ -133,7 +133,7 @@ def test_half_a_surrogate_pair_is_replaced():
     ],
 )
 def test_a_session_keeps_its_id(session, expected):
-    """A host's id is sent as it is; one that a gateway does not hold, as a hash that is always the same."""
+    """A session's id is sent unchanged, or as a constant hash if a gateway would not accept it."""
     assert (expected, f"chat:{expected}") == (mapped(session), chat(session))
 
 
@@ -198,14 +198,14 @@ def test_unusable_results_are_dropped_and_counted(item):
     ],
 )
 def test_a_field_of_another_type_counts_as_absent(field, value, expected):
-    """A number may be an id; whatever else does not fit is left out."""
+    """A result's field of a wrong type is left out, and a number as an id becomes text."""
     (result,) = found({"text": "a", field: value}).results
 
     assert expected == getattr(result, field)
 
 
 def test_a_score_beyond_every_number_counts_as_absent():
-    """A number that is infinite once it is read is no score."""
+    """A score that is read as infinite is left out."""
     (result,) = parse_found(b'{"results":[{"text":"a","score":1e999}]}', most=8).results
 
     assert None is result.score
@@ -217,7 +217,7 @@ def test_no_more_than_was_asked_for():
 
 
 def test_no_more_than_a_host_takes():
-    """Results stay below what a host would refuse whole; the one that does not fit is cut, and ends it."""
+    """Results are cut to the most characters that a host accepts."""
     half = "x" * (MOST_CHARACTERS // 2)
     got = found({"text": half}, {"text": half + "y" * 10}, {"text": "z"})
 
@@ -244,7 +244,7 @@ def test_no_more_than_a_host_takes():
     ],
 )
 def test_malformed_answers(body, category):
-    """What no gateway sends is refused as a whole."""
+    """A malformed answer is refused as a whole."""
     with pytest.raises(MalformedError) as caught:
         parse_found(body, most=8)
 
@@ -252,7 +252,7 @@ def test_malformed_answers(body, category):
 
 
 def test_what_is_not_read_may_be_anything():
-    """Keys given twice and odd texts elsewhere do not matter."""
+    """Repeated keys and odd texts in unread fields do not matter."""
     body = rb'{"results":[{"text":"a","raw":{"x":1,"x":2,"y":"\ud800"},"other":1,"other":2}],"n":1,"n":2}'
 
     assert RecalledMemory(results=(Result(text="a"),), total=1) == parse_found(body, most=8)
@@ -269,7 +269,7 @@ def test_any_object_confirms(body, value):
 
 @pytest.mark.parametrize(("body", "category"), [(b"", "invalid_json"), (b"true", "invalid_shape")])
 def test_anything_else_does_not(body, category):
-    """Without an object nothing is confirmed."""
+    """An answer that is not an object is refused."""
     with pytest.raises(MalformedError, match=f"^{category}$"):
         parse_object(body)
 
@@ -286,7 +286,7 @@ RESULTS = st.lists(
 
 @given(RESULTS, st.integers(1, 10))
 def test_any_results(items, most):
-    """Whatever a gateway sends as results, there are usable ones in its order, or the typed error."""
+    """Any results give the usable ones in their order, or the typed error."""
     try:
         got = parse_found(json.dumps({"results": items}).encode(), most=most)
     except MalformedError:
