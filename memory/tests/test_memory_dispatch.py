@@ -234,7 +234,7 @@ def test_the_owners_of_a_source_are_filled_in():
 
 @pytest.mark.parametrize("name", ["sessions", "inspect"])
 async def test_facts_of_the_owner_need_the_private_store(place, name):
-    """A caller that may not see the private store is told neither sessions nor figures."""
+    """A caller that may not see the private store is refused sessions and figures."""
     refused = await place.ask(name, caller=Caller.HOST, visible=attrs.evolve(SEEN, stores=["social"]))
 
     assert ("refused", "trust") == (refused.status, refused.problems[0].code)

@@ -1,4 +1,4 @@
-"""The breaker around an embedder: when it is asked, when not, and who probes."""
+"""The breaker around an embedder: when queries reach the embedder, and when the breaker probes."""
 
 import threading
 
@@ -44,7 +44,7 @@ class Moody:
 
 
 class Place:
-    """A breaker around an embedder, with what is asked of it."""
+    """A breaker around an embedder that records the texts it is asked for."""
 
     def __init__(self, **options):
         self.clock, self.embedder = FrozenClock(), Moody()
@@ -75,7 +75,7 @@ def place():
 
 
 def test_one_failure_opens_it(place):
-    """After one failure nobody asks for a while, and all are told the same at once."""
+    """After one failure the breaker repeats the error for a while without asking the embedder."""
     place.fail("timeout")
 
     assert ["timeout"] * 3 == [place.ask(text) for text in "abc"]
@@ -83,7 +83,7 @@ def test_one_failure_opens_it(place):
 
 
 def test_what_is_refused_opens_nothing(place):
-    """A text that is refused, as one that is too long may be, costs no other one its vector."""
+    """A refused text does not open the breaker for other texts."""
     place.fail("refused")
     refused = place.ask("much too long")
     place.mend()
@@ -92,7 +92,7 @@ def test_what_is_refused_opens_nothing(place):
 
 
 def test_whatever_is_raised_opens_it(place):
-    """An embedder may be anybody's: what is no embedding error opens it too."""
+    """An exception that is no embedding error opens the breaker too."""
     place.embedder.error = RuntimeError("down")
     with pytest.raises(RuntimeError):
         place.ask()
@@ -101,7 +101,7 @@ def test_whatever_is_raised_opens_it(place):
 
 
 def test_a_query_probes_after_the_pause(place):
-    """The first query after the pause asks; an answer closes it."""
+    """The first query after the pause reaches the embedder, and an answer closes the breaker."""
     place.fail()
     place.ask("a")
     place.mend()
@@ -114,7 +114,7 @@ def test_a_query_probes_after_the_pause(place):
 
 
 def test_the_pause_grows(place):
-    """Each probe that fails doubles the pause, up to a minute; an answer begins anew."""
+    """Each failed probe doubles the pause, up to a minute, and an answer resets it."""
     place.fail()
     pauses = []
     for _ in range(6):
@@ -131,7 +131,7 @@ def test_the_pause_grows(place):
 
 
 def test_one_probe_at_a_time(place):
-    """While one query probes, the others are refused at once, and nobody else is to probe."""
+    """While one query probes, the breaker refuses other queries at once and starts no second probe."""
     place.fail()
     place.ask("a")
     place.mend()
@@ -151,7 +151,7 @@ def test_one_probe_at_a_time(place):
 
 
 def test_a_probe_beside_the_queries(place):
-    """It comes a second before a query would ask, so that no query waits; it tells whether there was an answer."""
+    """A probe runs a second before a query would, and returns whether the embedder answered."""
     place.fail()
     place.ask("a")
     place.clock.advance(2.9)
@@ -168,7 +168,7 @@ def test_a_probe_beside_the_queries(place):
 
 
 def test_who_waits_in_vain_opens_it():
-    """With all places taken by calls that hang, one more waits a moment; then nobody does, until one is answered."""
+    """With all places taken by hanging calls a query waits briefly, and later ones are refused until a call returns."""
     place = Place(at_once=2, patience=0.01)
     place.embedder.hold.clear()
     threads = [threading.Thread(target=place.ask, args=(text,)) for text in "ab"]
@@ -185,7 +185,7 @@ def test_who_waits_in_vain_opens_it():
 
 
 def test_passages_open_nothing(place):
-    """A batch that fails keeps no query from being asked; one that is answered, while it is open, closes it."""
+    """A failed batch of passages does not open the breaker, and an answered one closes it."""
     place.fail("refused")
     batch = told(lambda: place.breaker.embed_passages(["a"]))
     place.mend()
@@ -201,14 +201,14 @@ def test_passages_open_nothing(place):
 
 
 def test_it_stands_for_the_embedder(place):
-    """It has the identity of the embedder, and closes it."""
+    """The breaker has the identity of the embedder, and closes it."""
     place.breaker.close()
 
     assert (Moody.identity, True) == (place.breaker.identity, place.embedder.closed)
 
 
 def test_an_engine_without_a_host(tmp_path):
-    """Who has the engine alone is found by words at once too, and by vectors again after the pause, or a probe."""
+    """An engine whose embedder fails answers by words at once, and by vectors after a successful probe."""
     clock, embedder = FrozenClock(), Moody()
     with MemoryEngine.open(tmp_path, embedder=embedder, clock=clock) as engine:
         engine.add(NewMemory(title="Ann likes tea."))
@@ -232,6 +232,6 @@ def test_an_engine_without_a_host(tmp_path):
 
 
 def test_an_engine_without_an_embedder(tmp_path):
-    """There is nobody to ask."""
+    """An engine without an embedder has no probe."""
     with MemoryEngine.open(tmp_path) as engine:
         assert (False, None) == (engine.probe(), engine.probe_in())

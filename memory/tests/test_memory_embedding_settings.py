@@ -1,4 +1,4 @@
-"""What the section `memory.local.embedding` takes, and which embedder comes of it."""
+"""The settings of `memory.local.embedding`, and the embedder that they select."""
 
 import sys
 
@@ -22,7 +22,7 @@ LOCAL = {"provider": "openai-compatible", "model": "m", "dimensions": 8, "base_u
 
 
 def test_the_defaults():
-    """Without a word the best embedder that is here is taken."""
+    """The default provider is `auto`, with one thread and a timeout of five seconds."""
     assert {
         "provider": "auto", "model": None, "dimensions": None, "base_url": None, "api_key_env": None, "api_key": None,
         "allow_insecure_http": False, "timeout_seconds": 5.0, "batch_size": None, "query_prefix": None,
@@ -104,7 +104,7 @@ def test_what_cannot_work_is_refused(given, problem):
     ],
 )
 def test_what_can_work_is_taken(given):
-    """Each provider can be asked for, and every bound is inside."""
+    """Each provider and every bound is accepted."""
     assert EmbeddingSettings(**given)
 
 
@@ -113,7 +113,7 @@ def make(tmp_path, environment=(), **given):
 
 
 def test_none_is_nobody(tmp_path):
-    """Recall by words alone needs no embedder."""
+    """The provider `none` gives no embedder."""
     assert None is make(tmp_path, provider="none")
 
 
@@ -138,7 +138,7 @@ def test_a_missing_credential_is_named(provider, variable, tmp_path):
 
 
 def test_a_variable_of_ones_own_is_not_shown(tmp_path):
-    """Somebody may have put the key itself where its variable's name belongs."""
+    """The error for an unset variable does not repeat its configured name, which may be the key itself."""
     canary = make_canary()
     with pytest.raises(EmbedderMissing) as caught:
         make(tmp_path, **OPENAI, api_key_env=canary.reveal())
@@ -163,13 +163,13 @@ def test_prefixes_can_be_chosen(tmp_path):
 
 
 def test_auto_takes_what_is_here(tmp_path, monkeypatch):
-    """Without an installed model the static one is taken, and without that nobody."""
+    """Without an installed model and without the static package there is no embedder."""
     monkeypatch.setattr(static, "find_spec", lambda name: None)
     assert None is make(tmp_path)
 
 
 def test_a_broken_model_is_not_passed_over(tmp_path):
-    """What is installed and not whole is an error: another model would embed everything anew."""
+    """A damaged model is an error and is not replaced by another model."""
     (tmp_path / "models" / factory.ONNX_MODEL).mkdir(parents=True)
     with pytest.raises(EmbedderMissing) as caught:
         make(tmp_path)
@@ -180,7 +180,7 @@ def test_a_broken_model_is_not_passed_over(tmp_path):
 
 
 def test_a_model_that_is_not_installed(tmp_path):
-    """Who asks for it learns how to get it."""
+    """The error for a model that is not installed names the command that installs it."""
     with pytest.raises(EmbedderMissing) as caught:
         make(tmp_path, provider="onnx")
     assert (
@@ -197,7 +197,7 @@ def test_a_model_that_is_not_installed(tmp_path):
     ],
 )
 def test_a_model_comes_as_it_is(given, said, tmp_path, monkeypatch):
-    """Another name or length than the model's is refused."""
+    """The static provider refuses a model name or length other than its own."""
     monkeypatch.setattr(static, "_folder", lambda: tmp_path)
     with pytest.raises(ConfigurationError) as caught:
         make(tmp_path, provider="static", **given)

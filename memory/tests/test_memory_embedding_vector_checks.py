@@ -1,4 +1,4 @@
-"""What every vector must be, whoever made it, and what is remembered of queries."""
+"""The rules that every vector keeps whatever its provider, and the cache of query vectors."""
 
 import json
 import subprocess
@@ -30,7 +30,7 @@ IDENTITY = Identity(provider="p", model="m", dimensions=3, query_prefix="q: ", p
 
 
 class Encoder:
-    """Remembers what it is asked, and answers what it is told to."""
+    """Records the texts that it is asked for, and returns the given answers."""
 
     def __init__(self, answer=None):
         self.asked = []
@@ -252,7 +252,7 @@ TestCache = Cache.TestCase
 
 
 def test_a_remembered_vector_cannot_be_written_to():
-    """Nobody can spoil the vector that others get, and the query's text is not kept."""
+    """A cached vector is read-only, and the cache does not keep the text of the query."""
     cache = CachedQueries(Counting())
     vector = cache.embed_query("a secret plan")
     with pytest.raises(ValueError):

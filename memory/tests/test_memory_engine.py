@@ -1,4 +1,4 @@
-"""The engine: what is added is found, whatever is asked, and whatever the embedder does."""
+"""The engine: an added memory is found, for any query and whatever the embedder does."""
 
 import os
 from datetime import UTC, datetime, timedelta
@@ -67,7 +67,7 @@ def said(*texts, **fields):
 
 @pytest.mark.parametrize("ahead", [timedelta(microseconds=1), timedelta(hours=1), timedelta(days=400)])
 def test_what_was_said_later_than_now_is_found(tmp_path, ahead):
-    """Where the clock was set back, or a memory names a moment to come, it is found at once, from the files too."""
+    """A memory dated later than now is found at once, also from an index file."""
     before = Filters(now=WHEN - ahead)
     with MemoryEngine.open(tmp_path) as engine:
         engine.add(said("The canary sings at noon."))
@@ -80,13 +80,13 @@ def test_what_was_said_later_than_now_is_found(tmp_path, ahead):
 
 @pytest.mark.parametrize("score", [float("nan"), -0.1, 1.1, "1"])
 def test_a_least_score_that_is_none(score):
-    """What a memory has to score is a number from 0 to 1."""
+    """A query refuses a least score that is no number from 0 to 1."""
     with pytest.raises((ValueError, TypeError)):
         Query(filters=SEEN, minimum_score=score)
 
 
 def test_what_is_not_true_yet(engine):
-    """What is true from some moment on is found from then on, and nothing before it was said where that is asked."""
+    """`now` hides a memory before its `valid_from`, and `as_of` also hides memories that were said later."""
     engine.add(said("The canary sings.", valid_from=WHEN + timedelta(hours=1)) + said("A canary flew in."))
     moments = [WHEN + timedelta(hours=hours) for hours in (-1, 0, 1)]
 
@@ -117,7 +117,7 @@ FINDABLE = {
 
 
 def test_findable_things_are_found(engine):
-    """Names, numbers, identifiers, scripts without spaces, symbols and short words are found by what they hold."""
+    """Names, numbers, identifiers, scripts without spaces, symbols and short words are found by their parts."""
     engine.add(said(*FINDABLE))
     stored = [text.replace("\0", "\ufffd").replace("\ud800", "\ufffd") for text in FINDABLE]
     missed = [
@@ -190,20 +190,20 @@ def test_a_query_of_a_megabyte(filled, unit):
 
 
 def test_without_words_the_newest_come(engine):
-    """A query that says nothing gets the newest, within the limit."""
+    """A query without content words returns the newest memories, up to its limit."""
     engine.add([*said("old"), NewMemory(title="new", created_at=WHEN + timedelta(days=1))])
     assert [["new", "old"]] * 3 == [titles(engine, text) for text in ("", "the who is it", "?!")]
     assert ["new"] == titles(engine, "", limit=1)
 
 
 def test_without_words_nothing_scores_enough(engine):
-    """The newest ones score nothing: a search that wants a score gives none of them."""
+    """The newest memories score nothing, so a query without words and with a least score returns none."""
     engine.add([NewMemory(title="tea"), NewMemory(title="bike")])
     assert (["bike", "tea"], []) == (titles(engine, "who are you?"), titles(engine, "who are you?", minimum_score=0.1))
 
 
 def test_many_that_say_the_same(engine):
-    """However many say the same, what says something else takes its place behind the first of them."""
+    """Many memories with the same text do not displace other memories from the hits."""
     engine.add([NewMemory(title="The backup of the server in the cellar of the office was fine today.")] * 60)
     engine.add([NewMemory(title="The backup is looked at by Ann."), NewMemory(title="A server is noisy.")])
     found = titles(engine, "backup server cellar office", limit=5)
@@ -212,14 +212,14 @@ def test_many_that_say_the_same(engine):
 
 
 def test_the_best_passage_of_a_long_text(engine):
-    """A long text is found by what one of its passages says, and the hit says by which."""
+    """A query for one passage finds its long memory, and the hit names the passage."""
     engine.add(said("alpha. " + "filler words here. " * 200 + "The needle is under the bed. " + "more words. " * 100))
     (hit,) = engine.search(Query(text="needle bed", filters=SEEN)).hits
     assert hit.passage > 0
 
 
 def test_neighbours_come_along(engine):
-    """What stands beside a hit in its session is found too, over all writes."""
+    """The neighbour of a hit in its session is found too, though each memory was added in a write of its own."""
     for text in ("Where is the key?", "Under the red stone", "Good night"):
         engine.add(said(text, session="s"))
     engine.add(said("Something else"))
@@ -238,7 +238,7 @@ def test_owners_are_apart(engine):
 
 
 def test_a_change_is_found_at_once(engine):
-    """What a memory is found by changes with what it says; what is forgotten is not found."""
+    """A changed memory is found by its new text only, and a forgotten one by none."""
     (id_,) = engine.add(said("green tea"))
     assert ["green tea"] == titles(engine, "tea")
     engine.change(id_, SEEN, event="UPDATE", title="black coffee", tags=("drink",))
@@ -290,7 +290,7 @@ def test_an_embedder_that_fails(tmp_path, fault, category):
 
 
 def test_vectors_find_what_words_do_not(tmp_path):
-    """What is embedded is found without a common word."""
+    """A memory with a vector is found by a query that shares no word with it."""
     with MemoryEngine.open(tmp_path, embedder=Letters()) as engine:
         engine.add(said("zzz qqq", "aaa bbb"))
         assert 2 == engine.embed()
@@ -298,7 +298,7 @@ def test_vectors_find_what_words_do_not(tmp_path):
 
 
 def test_a_text_that_changes_while_it_is_embedded(tmp_path):
-    """A vector of what a memory no longer says is not kept: it is embedded again, as it is now."""
+    """A vector of a text that changed during embedding is dropped, and the memory is embedded again."""
     embedder = Letters()
     with MemoryEngine.open(tmp_path, embedder=embedder) as engine, MemoryEngine.open(tmp_path) as other:
         (id_,) = engine.add(said("green tea"))
@@ -343,7 +343,7 @@ def test_another_model_takes_over_when_it_is_ready(tmp_path):
 
 
 def test_terms_are_those_that_a_search_finds_by(engine):
-    """A query has the terms of its words: another form of a word has the same one, and a stop-word has none."""
+    """A query has the terms of its words: other forms of a word share its term, and a stop-word has none."""
     assert engine.terms("it rains") == engine.terms("the raining")
     assert 2 == len(engine.terms("tea rains, rain"))
     assert frozenset() == engine.terms("it is")

@@ -155,7 +155,7 @@ def test_processes(tmp_path, started):
     known = []
     for turn in range(6):
         words = [f"p{name}t{turn}" for name in range(8)]
-        # All at once: nobody knows who is first, so each looks for its own and for those of the turns before.
+        # All at once, in no fixed order, so each looks for its own and for those of the turns before.
         for process, word in zip(processes, words, strict=True):
             look = [word, *known[-16:]]
             process.stdin.write(json.dumps({"add": f"{word} shared", "look": look}) + "\n")

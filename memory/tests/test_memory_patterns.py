@@ -40,13 +40,13 @@ def prefix(text):
     ],
 )
 def test_parsed(text, plain, patterns):
-    """Only whole patterns with a word are taken out of the text; what is left is plain words."""
+    """Parsing takes whole patterns with a word out of the text and leaves the rest as plain words."""
     assert (plain, patterns) == parsed(text)
 
 
 @given(st.text() | st.text(alphabet='"* a\u201c鲸'))
 def test_any_text_is_parsed(text):
-    """Any text has plain words and patterns with words in them; what is left has no pattern in it."""
+    """Parsing gives patterns that each hold a word, and leaves a text without patterns unchanged."""
     plain, patterns = parsed(text)
     assert all(pattern.words for pattern in patterns)
     assert patterns or plain == text

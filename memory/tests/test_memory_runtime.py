@@ -75,7 +75,7 @@ async def titles(runtime, visible):
 
 
 async def test_a_memory_is_written_recalled_and_forgotten(place, runtime):
-    """A written memory is found by its words, is counted when it is said again, and is gone once forgotten."""
+    """A written memory is found by its words, counts a repeated write as a mention, and is gone once forgotten."""
     first = await runtime.write(requests.WriteRequest(memories=[new("The blue whale sings.")]))
     again = await runtime.write(requests.WriteRequest(memories=[new("The blue whale sings.")]))
     found = await runtime.recall(requests.RecallRequest(query="whale", visible=place.sees()))

@@ -1,4 +1,4 @@
-"""Blocks: searching them finds what scoring each unit finds, filters see what the store sees, merging changes nothing."""
+"""Blocks: a search finds what scoring each unit finds, filters agree with the store, and merging changes nothing."""
 
 import contextlib
 import math
@@ -50,7 +50,7 @@ def scored(block, terms, allowed):
 
 @given(rows, queries, st.integers(1, 12), st.sampled_from([0, 1 << 17]), st.data())
 def test_the_best_are_the_best_of_all(found, query, limit, exhaustive, data):
-    """What is found, with bounds or without, is what looking at every unit finds, with the very same scores."""
+    """A search of a block finds the best units with the same scores as scoring every unit."""
     block = build(found)
     mask = data.draw(st.none() | st.lists(st.booleans(), min_size=block.size, max_size=block.size))
     allowed = None if mask is None else np.array(mask, bool)
@@ -103,7 +103,7 @@ sessions = st.lists(st.tuples(texts, st.sampled_from(["", "s", "t"]), st.integer
 
 @given(sessions, st.data())
 def test_merging_is_building_at_once(said, data):
-    """One block of some memories is the same whether it is built or merged of others, in whatever order they are."""
+    """A block merged from others, in any order, equals the block built from the same rows."""
     all_rows = [
         row(place + 1, text, session=session, created=float(when)) for place, (text, session, when) in enumerate(said)
     ]
@@ -126,7 +126,7 @@ def test_merging_in_small_steps(monkeypatch):
 
 
 def test_nothing_is_a_block():
-    """A block of nothing can be searched and merged."""
+    """An empty block can be searched and merged."""
     block = build([])
     (terms,) = lexical.weigh([1, 2], [part_of(block)])
     assert [] == lexical.search(block, terms, allowed=None, limit=3).units.tolist()
@@ -134,7 +134,7 @@ def test_nothing_is_a_block():
 
 
 def test_terms_that_cannot_be_read():
-    """A memory whose terms nobody packed stays in the index, without terms."""
+    """A memory with unreadable packed terms stays in the block, without terms."""
     block = build([attrs.evolve(row(1, "aaa"), terms=b"xyz"), row(2, "aaa")])
     (terms,) = lexical.weigh([hash_of("aaa")], [part_of(block)])
     assert ([1, 2], [1]) == (
@@ -155,7 +155,7 @@ def test_a_long_text_is_several_units():
 
 
 def test_the_newest_row_counts():
-    """Of several rows of one memory the newest is the one."""
+    """Of several rows of one memory the newest counts."""
     assert {1: 3, 2: 1} == {
         id_: found.version
         for id_, found in newest(

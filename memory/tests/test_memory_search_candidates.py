@@ -1,4 +1,4 @@
-"""Candidates: what a search looks at does not let one memory, or what may not be seen, stand for others."""
+"""Candidates: neither one long memory nor hidden memories take the places of others in a search."""
 
 import contextlib
 import tempfile
@@ -45,7 +45,7 @@ def notes(count, **fields):
 
 
 def found(engine, text, limit=10, filters=SEEN):
-    """Return ids and scores of what a search finds, by id."""
+    """Return ids and scores of the hits, by id."""
     hits = engine.search(Query(text=text, filters=filters, limit=limit)).hits
     return sorted((hit.memory.id, hit.score) for hit in hits)
 
@@ -65,7 +65,7 @@ def test_a_long_memory_leaves_room_for_others(tmp_path, monkeypatch, embedder, l
 
 
 def test_as_many_are_found_as_are_wanted(tmp_path):
-    """Where many memories fit, a large limit is kept."""
+    """A search with a large limit returns all of many memories that fit."""
     with MemoryEngine.open(tmp_path) as engine:
         ids = engine.add(notes(500))
         assert ids == [id_ for id_, _ in found(engine, "garden", 1_000)]
@@ -114,7 +114,7 @@ def told(memories, embedder):
 @settings(max_examples=settings.default.max_examples // 4)
 @given(said, st.sampled_from([None, Letters()]), st.booleans())
 def test_what_may_not_be_seen_changes_no_score(memories, embedder, small):
-    """Whoever may see one store is told the same, to the last digit, whether there are others' memories or not."""
+    """Hidden memories change no score of a search in the social store, to the last digit."""
     made = [
         (NewMemory(title=" ".join(words), store=store, session=session, owner=owner, created_at=at), then)
         for (words, store, session, owner, then), at in zip(
@@ -130,7 +130,7 @@ def test_what_may_not_be_seen_changes_no_score(memories, embedder, small):
 
 
 def test_a_secret_is_not_between_two_that_may_be_seen():
-    """A word, a length or a turn that is private shows in no score of those that may not see it."""
+    """Private memories between social ones change no score of a search in the social store."""
     texts = ["the garden of Ann", "her divorce is long and sad", "it needs rain", "and some divorce lawyers"]
     stores = ["social", "private", "social", "private"]
     made = [

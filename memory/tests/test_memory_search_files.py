@@ -119,7 +119,7 @@ def only(folder):
 
 
 def test_an_index_file_is_used(folder, monkeypatch):
-    """With a file nothing is read from the store but what is new, and the answers are the same."""
+    """With an index file a search reads only new rows from the store, and the answers stay the same."""
     expected, traces = truth(folder), Traces()
     with opened(folder, traces) as engine:
         changed, read = engine.store.changed, []
@@ -171,7 +171,7 @@ def test_files_are_private(folder):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_byte_that_is_changed(folder, data):
-    """Wherever bytes of a file are changed, the file is not used, or it says what it said."""
+    """An index file with a changed byte is not loaded, unless the byte is padding."""
     path = only(folder)
     good = path.read_bytes()
     label = index_file.Label(store=_identity(folder), tenant="", user="ann", model=Letters.identity.key, dimensions=26)
@@ -216,7 +216,7 @@ def _is_padding(good, place):
     ],
 )
 def test_a_file_that_cannot_be_read(folder, harm, why):
-    """A file that is cut off, empty, of zeros, too long, a folder or not there is not used, and that is said."""
+    """A damaged or unreadable index file is not used and a trace says why; a missing one is no fault."""
     expected, traces = truth(folder), Traces()
     harm(only(folder))
     with opened(folder, traces) as engine:
@@ -225,7 +225,7 @@ def test_a_file_that_cannot_be_read(folder, harm, why):
 
 
 def test_files_of_two_owners_are_swapped(tmp_path):
-    """A file with the name of another owner's is not used."""
+    """An index file of another owner under this owner's name is not used."""
     with opened(tmp_path) as engine:
         engine.add([*memories(20), *memories(20, owner=BEN, first=50)])
         engine.reindex()
@@ -289,7 +289,7 @@ def restore(folder, name):
 
 
 def test_an_older_store_under_a_newer_file(folder):
-    """A store from a backup has not what the file has: the file is not used."""
+    """An index file that is newer than a restored store is not used."""
     backup(folder, "old")
     with opened(folder) as engine:
         engine.add(memories(30, first=40))
@@ -303,7 +303,7 @@ def test_an_older_store_under_a_newer_file(folder):
 
 @pytest.mark.parametrize("more", [30, 31, 45])
 def test_another_history_under_a_file(folder, more):
-    """A store from a backup that went on otherwise is noticed, though ids, versions and counts are the same."""
+    """An index file is not used over a restored store with another history, even at the same version."""
     backup(folder, "old")
     with opened(folder) as engine:
         engine.add(memories(30, first=40))
@@ -318,7 +318,7 @@ def test_another_history_under_a_file(folder, more):
 
 
 def test_another_history_of_vectors(folder):
-    """Vectors that were lost with a newer store are read anew."""
+    """Vectors that a restored store has lost are not used from the index file."""
     with opened(folder, indexes=None) as engine:
         engine.add(memories(10, first=40))
     backup(folder, "old")
@@ -339,7 +339,7 @@ def _answers(folder):
 
 
 def test_a_newer_store_under_an_older_file(folder):
-    """What was written after a file was saved is read from the store."""
+    """Changes after an index file was saved are read from the store."""
     kept = only(folder).read_bytes()
     with opened(folder) as engine:
         engine.add(memories(30, first=40))
@@ -354,7 +354,7 @@ def test_a_newer_store_under_an_older_file(folder):
 
 
 def test_rows_that_vanished(folder):
-    """An index that has another number of memories than the store is made anew."""
+    """An index with another number of memories than the store is rebuilt."""
     with contextlib.closing(apsw.Connection(str(folder / DATABASE))) as connection:
         connection.execute("UPDATE owners SET live = live - 1")
         connection.execute("UPDATE observations SET deleted_at = 1 WHERE id = 3")
@@ -366,7 +366,7 @@ def test_rows_that_vanished(folder):
 
 
 def test_it_is_saved_when_enough_has_changed(tmp_path, monkeypatch):
-    """An index is saved beside searching or at the end, when enough has changed, and not before."""
+    """An index is saved only after enough changes."""
     monkeypatch.setattr(index_cache, "CHANGES", 30)
     with opened(tmp_path) as engine:
         engine.add(memories(29))
@@ -384,7 +384,7 @@ def test_it_is_saved_when_enough_has_changed(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
-    """An index that cannot be saved is told of, and searching goes on; so it is where it was to be made anew."""
+    """An index that cannot be saved is traced, and searching and reindexing go on."""
     monkeypatch.setattr(index_cache, "CHANGES", 1)
     (tmp_path / INDEXES).write_text("in the way")
     traces = Traces()

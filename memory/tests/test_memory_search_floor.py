@@ -1,4 +1,4 @@
-"""The least score, through the engine: what has nothing to do with a question is not found."""
+"""The least score, through the engine: a memory that does not fit a question is not found."""
 
 from datetime import UTC, datetime
 
@@ -28,7 +28,7 @@ def engine(tmp_path):
 
 
 def found(engine, text, **asked):
-    """Return what is found with the least score of a recall."""
+    """Return titles and scores of the hits with the least score of a recall."""
     query = Query(
         **{"text": text, "filters": Filters(now=datetime.now(UTC)), "minimum_score": LEAST, "limit": 3, **asked}
     )
@@ -37,7 +37,7 @@ def found(engine, text, **asked):
 
 @pytest.mark.parametrize("formula", sorted(FORMULAS))
 def test_a_single_memory(engine, formula):
-    """The only memory is found for what it is about, and for nothing else."""
+    """A single memory is found by a question about it, and by no other question."""
     engine.add(NewMemory(title=STABLE))
 
     assert [(STABLE, 1.0)] == found(engine, "From which branch is billing deployed?", formula=formula)
@@ -48,7 +48,7 @@ def test_a_single_memory(engine, formula):
 
 
 def test_among_others(engine):
-    """A question that shares half its words with a memory finds it; one that shares a common word does not."""
+    """A question that shares half its words with a memory finds it, and one that shares a common word does not."""
     engine.add([NewMemory(title=title) for title in (STABLE, *OTHERS)])
 
     assert [STABLE] == [title for title, _ in found(engine, "Which branch does billing use, and since when?")]
@@ -56,7 +56,7 @@ def test_among_others(engine):
 
 
 def test_a_long_prompt(engine):
-    """A long prompt finds what a part of it is about: no memory has all of its words."""
+    """A long prompt finds the memory that a part of it is about."""
     engine.add([NewMemory(title=title) for title in (STABLE, *OTHERS)])
     prompt = (
         "Please look at the failing job and tell me what went wrong yesterday evening. I have restarted it twice, and "
@@ -68,7 +68,7 @@ def test_a_long_prompt(engine):
 
 
 def test_the_order_without_a_least_score(engine):
-    """Without a least score whatever is nearest is found, in the same order, with a score that says how little it is."""
+    """Without a least score the nearest memory is found, with a score below the least score of a recall."""
     engine.add([NewMemory(title=title) for title in (STABLE, *OTHERS)])
     question = "Which office supplies does the school in Lisbon order for Christmas?"
 

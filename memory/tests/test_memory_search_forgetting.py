@@ -1,4 +1,4 @@
-"""What is forgotten is in no file any more: no word, no hash of one and no vector, whoever has the index open."""
+"""A forgotten memory is in no file: no word, no hash of one and no vector, whichever engine has the index open."""
 
 import subprocess
 import sys
@@ -95,7 +95,7 @@ def saved(folder):
 
 @pytest.mark.parametrize("staying", [5, 200_000])
 def test_nothing_is_left_at_once_and_after_closing(tmp_path, monkeypatch, staying):
-    """What is forgotten is gone when `forget` returns, and the index is saved again without it at the end."""
+    """`forget` removes a memory from all files before it returns, and closing saves the index without it."""
     for room in (index_file, index_cache):
         monkeypatch.setattr(room, "STAYING", staying)
     with opened(tmp_path) as engine:
@@ -116,7 +116,7 @@ def test_nothing_is_left_at_once_and_after_closing(tmp_path, monkeypatch, stayin
 
 
 def test_without_a_search(tmp_path):
-    """Who only opens and forgets saves the index as well, so that nobody has to make it anew."""
+    """An engine that only opens and forgets saves its index when it closes."""
     with opened(tmp_path) as engine:
         secret = filled(engine)
     names = saved(tmp_path)
@@ -127,7 +127,7 @@ def test_without_a_search(tmp_path):
 
 
 def test_one_owner_among_several(tmp_path):
-    """The files of others stay as they are, and those by other models go."""
+    """Forgetting deletes the owner's index files of every model, and keeps the files of other owners."""
     with opened(tmp_path, "other") as engine:
         secrets = [filled(engine)]
     with opened(tmp_path) as engine:
@@ -141,7 +141,7 @@ def test_one_owner_among_several(tmp_path):
 
 
 def test_somebody_else_has_the_index_open(tmp_path, monkeypatch):
-    """An engine that has forgotten units in memory still, and saves later, does not save them."""
+    """An engine that still holds a forgotten memory in its index does not save it later."""
     with opened(tmp_path) as other, opened(tmp_path) as engine:
         secret = filled(engine)
         other.add([NewMemory(title=f"moon {each}", owner=ANN) for each in range(40)])
@@ -154,7 +154,7 @@ def test_somebody_else_has_the_index_open(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_forgotten_while_somebody_saves(tmp_path, monkeypatch, when):
-    """What is forgotten between the beginning and the end of saving is not in the file."""
+    """A memory forgotten while another engine saves the index is not in the saved file."""
     with opened(tmp_path) as other, opened(tmp_path) as engine:
         secret = filled(engine)
         save = index_file.save
@@ -174,7 +174,7 @@ def test_forgotten_while_somebody_saves(tmp_path, monkeypatch, when):
 
 
 def test_forgotten_while_it_is_written(tmp_path, monkeypatch):
-    """A file that is being written is deleted too, and the index is saved at the end."""
+    """A file that is written during `forget` is deleted too, and closing saves the index without the memory."""
     with opened(tmp_path) as engine:
         secret = filled(engine)
         (path,) = (tmp_path / INDEXES).glob("*.index")
@@ -209,7 +209,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 @pytest.mark.parametrize(("moment", "left"), [("at once", 1), ("later", 0)])
 def test_killed_after_forgetting(tmp_path, moment, left):
-    """Where a process was killed before it erased a file, the next search deletes it, and it is saved without that."""
+    """After a process was killed while forgetting, the next search deletes its files, and closing saves the index."""
     with opened(tmp_path) as engine:
         secret = filled(engine)
     subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(secret), moment], check=False)
@@ -221,7 +221,7 @@ def test_killed_after_forgetting(tmp_path, moment, left):
 
 
 def test_all_of_somebody_is_forgotten(tmp_path):
-    """Where nothing is left the index is one of nothing, and what is added later is found."""
+    """Forgetting every memory leaves nothing of them in the files, and a memory added later is found."""
     with opened(tmp_path) as engine:
         filled(engine)
         engine.forget(range(1, 22), seen())
@@ -233,7 +233,7 @@ def test_all_of_somebody_is_forgotten(tmp_path):
 
 
 def test_a_file_that_cannot_be_deleted(tmp_path):
-    """That is told, and the memory is forgotten."""
+    """An index file that cannot be deleted is traced, and the memory is forgotten."""
     traces = Traces()
     with opened(tmp_path, trace=traces) as engine:
         secret = filled(engine)
@@ -244,7 +244,7 @@ def test_a_file_that_cannot_be_deleted(tmp_path):
 
 
 def test_copies_of_older_versions(tmp_path):
-    """The copy that was made before the store was brought to a newer version goes with what is forgotten."""
+    """Forgetting a memory deletes the copy of the database from before a migration."""
     copy = tmp_path / "memory.db.v1.bak"
     with opened(tmp_path) as engine:
         secret = filled(engine)
@@ -256,7 +256,7 @@ def test_copies_of_older_versions(tmp_path):
 
 
 def test_copies_of_a_database_with_a_name_like_a_pattern(tmp_path):
-    """They are found by their name, whatever it is, and the copies of another database are left alone."""
+    """Forgetting deletes the copies of a database whose name looks like a pattern, and no copy of another database."""
     own, other = tmp_path / "mem[1].db.v1.bak", tmp_path / "mem1.db.v1.bak"
     with MemoryEngine(SqliteStore.open(tmp_path / "mem[1].db")) as engine:
         (secret,) = engine.add(NewMemory(title=TEXT, owner=ANN))
@@ -268,7 +268,7 @@ def test_copies_of_a_database_with_a_name_like_a_pattern(tmp_path):
 
 
 def test_a_copy_that_cannot_be_deleted(tmp_path):
-    """Nothing is forgotten then, and that is said: it can be tried again."""
+    """While a copy cannot be deleted `forget` raises an error and forgets nothing, and it succeeds afterwards."""
     copy = tmp_path / "memory.db.v1.bak"
     copy.mkdir()
     with opened(tmp_path, indexes=None) as engine:

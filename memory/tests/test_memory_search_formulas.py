@@ -118,19 +118,19 @@ def test_the_formula_of_seed_003():
 
 
 def test_the_formula_of_places():
-    """It is the mean of 11 / (10 + place) in each channel; what a channel has not found has no place there."""
+    """The formula `rrf` is the mean of 11 / (10 + place) over both channels; a missing place counts as 0."""
     assert [11 / 11 / 2, 11 / 12 / 2 + 11 / 12 / 2, 11 / 11 / 2] == pytest.approx(scored("rrf", three()))
 
 
 @pytest.mark.parametrize("name", sorted(FORMULAS))
 def test_found_by_both(name):
-    """A memory that words and vectors have found comes before those that one of them has."""
+    """A memory that words and vectors both found comes before a memory that one of them found."""
     scores = scored(name, three(), Weights(lexical=0.5, semantic=0.5))
     assert 1 == int(np.argmax(scores))
 
 
 def test_what_vectors_count():
-    """They count what the model's scale says, unless weights are given; what has no vector is found by words alone."""
+    """Vectors weigh as the model's scale says unless weights are given; a memory without one counts by words."""
     vectors = attrs.evolve(three(), lexical=np.array([4.0, 0.0, 0.0]))
     names, now = np.empty(0, "u8"), NOW.timestamp()
 
@@ -146,7 +146,7 @@ def test_what_vectors_count():
 
 
 def test_found_by_vectors_alone():
-    """Where no word is found vectors count for both channels, and where there are none words do."""
+    """Vectors count for both channels where no word is found, and words do where there are no vectors."""
     by_vectors = attrs.evolve(three(), lexical=np.zeros(3))
     by_words = attrs.evolve(three(), cosine=None)
 
@@ -155,7 +155,7 @@ def test_found_by_vectors_alone():
 
 
 def test_boosts_are_bounded():
-    """Mentions, importance and a pin put one of two equal ones first; none of them outweighs what is said."""
+    """Mentions, importance and a pin decide between equal memories, and never outweigh the words."""
     equal = attrs.evolve(three(), lexical=np.array([4.0, 4.0, 1.0]), cosine=None)
     for name, low, high in (("mentions", 1, 2**32 - 1), ("importance", 0.0, 1.0), ("pinned", 0, 1)):
         column = np.array([low, high, high])
@@ -164,7 +164,7 @@ def test_boosts_are_bounded():
 
 
 def test_what_counts_against_a_memory():
-    """What is unsure and does not matter comes behind, and not below nothing: a least score of 0 keeps none out."""
+    """Low importance and confidence lower a score, and never below 0."""
     columns = {"importance": np.array([1.0, 0.0, 0.0], "f4"), "confidence": np.array([1.0, 0.0, 0.0], "f4")}
     numbers = {"ids": np.array([1, 2, 3]), "passages": np.zeros(3, "u2")}
     found_now = attrs.evolve(
@@ -178,7 +178,7 @@ def test_what_counts_against_a_memory():
 
 
 def test_who_has_said_it():
-    """What somebody has said who is named comes before what another one has said as well."""
+    """A memory whose speaker the query names comes before an equal one of another speaker."""
     speakers = np.array([7, 8, 9], "u8")
     equal = attrs.evolve(three(speakers=speakers), lexical=np.array([4.0, 4.0, 4.0]), cosine=None)
     assert [1, 2] == [int(np.argmax(scored("context", equal, names=[name, 5]))) for name in (8, 9)]
@@ -189,7 +189,7 @@ NO_BOOSTS = Weights(speaker=0.0, mentions=0.0, importance=0.0, confidence=0.0, p
 
 @given(found(), st.data())
 def test_no_context_outweighs_a_whole_fit(candidates, data):
-    """What fits best by words and by vectors comes first, whatever stands beside the others."""
+    """The candidate that fits best by words and by vectors scores highest, whatever stands beside the others."""
     if not candidates.size:
         return
     place = data.draw(st.integers(0, candidates.size - 1))
@@ -206,7 +206,7 @@ def test_no_context_outweighs_a_whole_fit(candidates, data):
 
 @given(found(), st.sampled_from(["neighbour", "session"]), st.data())
 def test_context_takes_nothing_away(candidates, signal, data):
-    """Without a neighbour or a session no memory has more, before all is brought to 1."""
+    """Without its neighbours or its session no memory scores more."""
     if not candidates.size:
         return
     place = data.draw(st.integers(0, candidates.size - 1))
@@ -222,7 +222,7 @@ def test_context_takes_nothing_away(candidates, signal, data):
 
 
 def test_said_in_passing():
-    """One sentence that says it comes before a session that talks around it at length."""
+    """One sentence that states a fact comes before a long session that talks around it."""
     size = 9
     columns = {
         "sessions": np.array([1] * 8 + [2], "u8"),
@@ -251,7 +251,7 @@ def memory(id_, title, tokens=1):
 
 
 def chosen(titles, scores, **asked):
-    """Return the titles of what is shown, and what was read."""
+    """Return the ids of the shown hits, and the batches of ids that were read."""
     read = []
 
     def reading(ids):
@@ -266,7 +266,7 @@ def chosen(titles, scores, **asked):
 
 
 def test_near_duplicates_are_shown_once():
-    """Of memories that say the same the best is shown, and the next one takes the other's place."""
+    """Of near duplicates only the best is shown, and the next memory takes the other's place."""
     titles = {
         1: "tea at five in the garden of Ann",
         2: "tea at five in the garden of Ann!",
@@ -282,21 +282,21 @@ def test_near_duplicates_are_shown_once():
 
 
 def test_what_cannot_be_read_is_left_out():
-    """A memory that was forgotten meanwhile makes place for the next one."""
+    """A hit that was forgotten meanwhile is replaced by the next one."""
     assert ([2, 4], [[1, 2, 3], [4]]) == chosen(
         {2: "tea", 4: "bike"}, [(1, 0.9), (2, 0.8), (3, 0.7), (4, 0.6)], limit=2
     )
 
 
 def test_what_hits_may_cost():
-    """Hits end with the one that would cost too much; the first one is always there."""
+    """Hits end before the one that would exceed the token limit, and the first hit is always shown."""
     titles = {1: "tea", 2: "bike", 3: "boat"}
     scores = [(1, 0.9), (2, 0.8), (3, 0.7)]
     assert [[1], [1, 2], [1, 2, 3]] == [chosen(titles, scores, limit=3, max_tokens=most)[0] for most in (5, 29, 30)]
 
 
 def test_the_best_passage_of_each():
-    """A memory comes once, by its best passage; of equal ones the newest is first; a minimum is kept."""
+    """Each memory comes once by its best passage, the newest first among equals, and none below the least score."""
     size = 5
     candidates = Candidates(
         columns={"ids": np.array([1, 1, 2, 3, 4]), "passages": np.array([0, 1, 0, 0, 0], "u2")},

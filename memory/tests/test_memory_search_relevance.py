@@ -1,4 +1,4 @@
-"""Fit: what a score means by itself."""
+"""Fit: the meaning of a score by itself."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_fit(candidates, whole, expected):
 
 
 def test_fit_by_an_unknown_model():
-    """Where nobody knows what its cosines mean, the nearest is believed: nothing is kept out for that."""
+    """With an unknown model the nearest cosine counts as a full fit."""
     assert 0.75 == fit(found([3.0], [0.1]), 6.0, UNKNOWN)
 
 

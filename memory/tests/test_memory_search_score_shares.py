@@ -1,4 +1,4 @@
-"""Shares: a mapping that is worked out when somebody looks."""
+"""Shares: a mapping that computes its values on access."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Choosing what is shown: the very best, whatever is not looked at, and the same words however they are found."""
+"""Selection of hits: the best memories as sorting finds them, and the same words however a text is read."""
 
 import re
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Signals: each is 0 to 1, and says what its name says."""
+"""Signals: each is a number from 0 to 1."""
 
 import numpy as np
 import pytest
@@ -19,18 +19,18 @@ def test_spread():
 
 
 def test_recency():
-    """Now is 1, a day ago a half, three days ago a quarter, and what is to come counts as now."""
+    """Recency is 1 now, a half after one day, a quarter after three days, and 1 for the future."""
     day = 86_400.0
     assert [1.0, 0.5, 0.25, 1.0] == recency(np.array([0.0, -day, -3 * day, day]), 0.0).tolist()
 
 
 def test_reciprocal():
-    """The first place is 1, each one behind it less, the earlier of equal ones is first, and what is 0 has no place."""
+    """The reciprocal rank is 1 for the first place and less behind it; ties go to the earlier, and 0 has no place."""
     assert [11 / 12, 1.0, 11 / 13, 0.0] == pytest.approx(reciprocal(np.array([2.0, 3.0, 2.0, 0.0])).tolist())
 
 
 def test_nearness_by_the_scale_of_the_model():
-    """From what the model takes for having nothing in common to the nearest, whatever else there is."""
+    """Nearness runs from the model's cosine for unrelated texts to the nearest one, however many others there are."""
     cosines = np.array([0.4, 0.6, 0.9])
     assert [0.0, 0.25, 1.0] == pytest.approx(nearness(cosines, ALL, KNOWN).tolist())
     more = np.concatenate([cosines, np.full(200, 0.45)])
@@ -38,12 +38,12 @@ def test_nearness_by_the_scale_of_the_model():
 
 
 def test_nearness_where_all_are_far():
-    """Those that have hardly anything in common with the query are told apart still."""
+    """Nearness tells memories apart that have hardly anything in common with the query."""
     assert [0.5, 0.0, 1.0] == pytest.approx(nearness(np.array([0.2, 0.1, 0.3]), ALL, KNOWN).tolist())
 
 
 def test_nearness_by_an_unknown_model():
-    """It goes from the last one of the nearest to the first one; where all are as near, all are near."""
+    """With an unknown model nearness runs from the last of the nearest to the first, and is 1 where all are equal."""
     assert [0.0, 0.5, 1.0] == pytest.approx(nearness(np.array([0.1, 0.2, 0.3]), ALL, UNKNOWN).tolist())
     assert [1.0, 0.0, 1.0] == nearness(np.array([0.3, 0.0, 0.3]), np.array([1, 0, 1], bool), UNKNOWN).tolist()
     many = np.linspace(0, 1, 241)
@@ -51,14 +51,14 @@ def test_nearness_by_an_unknown_model():
 
 
 def test_nearness_of_what_has_no_vector():
-    """What has no vector is not near."""
+    """A memory without a vector has nearness 0."""
     assert [0.0, 0.0, 1.0] == nearness(np.array([0.9, 0.8, 0.7]), np.array([0, 0, 1], bool), KNOWN).tolist()
     assert [0.0, 0.0, 0.0] == nearness(np.array([0.9, 0.8, 0.7]), ~ALL, KNOWN).tolist()
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.floats(0, 1)), max_size=30))
 def test_sessions(given_ones):
-    """It is the mean of the best three of each session, of which there may be fewer; without a session it is 0."""
+    """The session signal is the mean of the three best values of the session, and 0 without a session."""
     sessions = np.array([each for each, _ in given_ones], "u8")
     said = np.array([each for _, each in given_ones], "f8")
 
@@ -71,7 +71,7 @@ def test_sessions(given_ones):
 
 @given(st.lists(st.integers(0, 6), max_size=20), st.lists(st.integers(0, 6), max_size=70))
 def test_speakers(speakers, names):
-    """It is 1 for whoever is named; where that is everybody it tells nothing, and nobody is no name."""
+    """The signal is 1 for named speakers, and 0 for all where every speaker is named; 0 is no name."""
     named = [each in names and each != 0 for each in speakers]
     expected = [0.0] * len(speakers) if all(named) else [float(each) for each in named]
     assert expected == speaking(np.array(speakers, "u8"), np.array(names, "u8")).tolist()

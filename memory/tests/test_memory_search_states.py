@@ -198,7 +198,7 @@ def test_what_is_merged(sizes, most, count):
 
 
 def test_an_older_store_is_noticed():
-    """A store that goes back behind what the index knows is read anew, and that is said."""
+    """An index that is newer than its store is rebuilt, and a trace says so."""
     told = []
     with kept() as found:
         found.add(["tea"])
@@ -213,7 +213,7 @@ def test_an_older_store_is_noticed():
 
 
 def test_changes_while_blocks_are_merged(monkeypatch):
-    """What is added, forgotten and embedded while large blocks are merged is not lost by it."""
+    """An index keeps every addition, removal and vector that arrives while it merges blocks."""
     with kept() as found:
         index = OwnerIndex(found.store, Owner(), MODEL)
         monkeypatch.setattr(snapshot, "TAIL", 1)
@@ -298,7 +298,7 @@ def test_filters_are_the_store_s(given_fields, asked):
 
 
 def test_a_memory_that_is_pinned_keeps_its_vector():
-    """A change of what a memory does not say leaves its vector in place; another text takes it away."""
+    """A pinned memory keeps its vector, and a memory with a new text loses it."""
     with kept() as found:
         found.add(["tea", "bike"])
         found.embed()

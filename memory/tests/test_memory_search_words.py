@@ -75,7 +75,7 @@ def test_words(text, expected):
 
 
 def test_names_are_no_forms():
-    """A name in a question is a name: whoever is called Sung did not sing."""
+    """A name in a query keeps its form: the name `Sung` has no stem of `sing`."""
     analyser = Analyser()
     assert [name_hash("Sung Lee"), hash_of("called")] == analyser.names("Sung's called")
     assert [hash_of("sung"), 0] == [name_hash("Sung"), name_hash("...")]
@@ -111,7 +111,7 @@ def test_pieces_are_read_as_the_whole(parts, between):
 
 @given(st.lists(st.text(max_size=80), max_size=4), st.text(max_size=20))
 def test_packing(texts, extra):
-    """What is packed comes back: each passage's terms and how often they occur; the first one has the extra ones too."""
+    """Packed terms unpack to each passage's terms and counts, and the first passage has the extra terms too."""
     analyser = Analyser()
     packed, length = analyser.pack(texts, extra)
     found = unpack(packed)

@@ -1,4 +1,4 @@
-"""sqlite-vec as what finds the nearest vectors: the same answers as the index's own, and without it too."""
+"""sqlite-vec as the search for the nearest vectors: the same answers as the index's own vectors, also without it."""
 
 import os
 import shutil
@@ -67,7 +67,7 @@ def _direction(word):
 
 
 class Told(list):
-    """Keeps what is told."""
+    """Keeps the reports that it is given."""
 
     def __call__(self, trouble):
         self.append(trouble)
@@ -113,7 +113,7 @@ def filled(engine, memories):
 
 
 def asked(engine, text, limit=10, **fields):
-    """Return the ids of what a search finds."""
+    """Return the ids of the hits."""
     return [hit.memory.id for hit in engine.search(Query(text=text, filters=seen(**fields), limit=limit)).hits]
 
 
@@ -163,7 +163,7 @@ def test_the_same_is_found(tmp_path, monkeypatch, few):
 
 @WITH_IT
 def test_more_is_asked_for_until_enough_is_left(tmp_path, monkeypatch):
-    """Where most of what is near may not be seen, what may be is found all the same, and never fewer than there are."""
+    """A search asks the table for more rows until enough of them are visible."""
     monkeypatch.setattr(nearest, "FEW", 10)
     with opened(tmp_path) as engine:
         filled(engine, [NewMemory(title="bal bel bil.", owner=ANN, type="task") for _ in range(1_500)])
@@ -177,7 +177,7 @@ def test_more_is_asked_for_until_enough_is_left(tmp_path, monkeypatch):
 
 @WITH_IT
 def test_what_is_written_since_is_found(tmp_path):
-    """The table takes over what others embed, and what is said otherwise now; a text that was is not found any more."""
+    """The table takes over vectors of other engines and of changed texts."""
     with opened(tmp_path) as engine, opened(tmp_path, table=False) as other:
         (first,) = filled(engine, [NewMemory(title="bal bel.", owner=ANN)])
         (second,) = filled(other, [NewMemory(title="kor kos.", owner=ANN)])
@@ -191,7 +191,7 @@ def test_what_is_written_since_is_found(tmp_path):
 
 @WITH_IT
 def test_forgetting_erases_the_copies(tmp_path):
-    """What is forgotten leaves the table and the file with the same commit; the rest stays."""
+    """Forgetting removes a vector from the table and the file, and keeps the others."""
     with opened(tmp_path) as engine:
         gone, left = filled(engine, [NewMemory(title=title, owner=ANN) for title in ("bal bel.", "kor kos.")])
         before = holding(tmp_path, "bal bel."), rows(tmp_path)
@@ -205,7 +205,7 @@ def test_forgetting_erases_the_copies(tmp_path):
 @WITH_IT
 @pytest.mark.parametrize("old", [True, False])
 def test_forgetting_without_the_extension(tmp_path, monkeypatch, old):
-    """Who forgets and cannot load it, or not one that erases, empties the tables; they are filled again with it."""
+    """Forgetting without a usable extension empties the tables, and the next engine with the extension fills them."""
     with opened(tmp_path) as engine:
         gone, left = filled(engine, [NewMemory(title=title, owner=ANN) for title in ("bal bel.", "kor kos.")])
         other = filled(engine, [NewMemory(title="dum dus.", owner=BOB)])
@@ -226,7 +226,7 @@ def test_forgetting_without_the_extension(tmp_path, monkeypatch, old):
 
 @WITH_IT
 def test_a_table_that_is_far_behind_is_filled_beside(tmp_path, monkeypatch):
-    """A search copies a batch at most; until the table has all, the index's own vectors answer."""
+    """A search copies at most one batch into a table; the index's own vectors answer until the table is complete."""
     monkeypatch.setattr(sqlite_vec, "BATCH", 3)
     with opened(tmp_path, table=False) as engine:
         ids = filled(engine, said(8))
@@ -240,7 +240,7 @@ def test_a_table_that_is_far_behind_is_filled_beside(tmp_path, monkeypatch):
 
 @WITH_IT
 def test_another_model_has_another_table(tmp_path):
-    """Each model has a table of its own, and what a model leaves behind is emptied with its embeddings."""
+    """Each model has a table of its own, which is emptied with the model's embeddings."""
     with opened(tmp_path) as engine:
         filled(engine, [NewMemory(title="bal bel.", owner=ANN)])
         engine.store.drop_vectors(Hashed().identity.key)
@@ -254,7 +254,7 @@ def test_another_model_has_another_table(tmp_path):
 
 @WITH_IT
 def test_a_store_without_the_extension_is_whole(tmp_path):
-    """Who has no extension reads, writes and examines a store with tables of it."""
+    """A store with tables of the extension can be checked and searched without the extension."""
     with opened(tmp_path) as engine:
         filled(engine, said(5))
     with opened(tmp_path, table=False) as engine:
@@ -267,7 +267,7 @@ def none_there():
 
 @pytest.fixture
 def libraries(tmp_path):
-    """Return what is no extension: nothing at all, a broken file, another library, and one that is gone."""
+    """Return functions that find no usable extension: none, a broken file, another library, and a missing file."""
     broken = tmp_path / "vec0.so"
     broken.write_bytes(b"\x7fELF no library")
     return {
@@ -280,7 +280,7 @@ def libraries(tmp_path):
 
 @pytest.mark.parametrize("which", ["not_installed", "broken", "another", "gone"])
 def test_an_extension_that_cannot_be_loaded(tmp_path, libraries, which):
-    """It is said once, whatever is done then, and the index's own vectors answer."""
+    """An extension that cannot be loaded is reported once, and the index's own vectors answer."""
     told = Told()
     with opened(tmp_path, table=False) as engine:
         filled(engine, said(20))
@@ -294,7 +294,7 @@ def test_an_extension_that_cannot_be_loaded(tmp_path, libraries, which):
 
 
 def test_a_library_that_is_another_extension(tmp_path, monkeypatch):
-    """One that can be loaded, and is none of ours, is not used."""
+    """A library that loads but is another extension is not used."""
     monkeypatch.setattr(extension, "_load", lambda *_: None)
     told = Told()
     with opened(tmp_path, told, lambda: "x") as engine:
@@ -304,7 +304,7 @@ def test_a_library_that_is_another_extension(tmp_path, monkeypatch):
 
 
 def test_a_package_without_its_library(tmp_path, monkeypatch):
-    """A package of that name that is not what is meant counts as not installed."""
+    """A package of that name without a library counts as not installed."""
     monkeypatch.setitem(sys.modules, "sqlite_vec", SimpleNamespace())
     told = Told()
     with opened(tmp_path, told) as engine:
@@ -318,7 +318,7 @@ def test_a_package_without_its_library(tmp_path, monkeypatch):
     [(b"whole", None), (b"who", "not_loadable"), (b"whale", "not_loadable"), (None, "not_loadable")],
 )
 def test_a_library_that_is_not_as_it_was_installed(tmp_path, monkeypatch, content, said):
-    """What differs from the package's own list of files is not loaded: to load half a library kills the process."""
+    """A library that differs from the package's list of files is not loaded: half a library kills the process."""
     if content is not None:
         (tmp_path / "vec0.so").write_bytes(content)
     package = tmp_path / "sqlite_vec-0.1.9.dist-info"
@@ -373,7 +373,7 @@ def test_half_a_library_for_real(tmp_path):
 
 @WITH_IT
 def test_nobody_has_nothing(tmp_path):
-    """Who has no embeddings gets no rows, and is up to date."""
+    """A table of an owner without embeddings is up to date and returns no rows."""
     with opened(tmp_path) as engine:
         table = engine.store.vec_tables().of(ANN, Hashed().identity.key, DIMENSIONS)
 
@@ -382,7 +382,7 @@ def test_nobody_has_nothing(tmp_path):
 
 @WITH_IT
 def test_two_that_catch_up_at_once(tmp_path):
-    """Who finds that another one was faster copies nothing, and both are up to date."""
+    """Several threads that fill a table at once copy each vector once."""
     with opened(tmp_path, table=False) as engine:
         filled(engine, said(3)[1:])
         table = engine.store.vec_tables().of(ANN, Hashed().identity.key, DIMENSIONS)
@@ -394,7 +394,7 @@ def test_two_that_catch_up_at_once(tmp_path):
 
 @WITH_IT
 def test_an_old_extension_is_not_used(tmp_path, monkeypatch):
-    """One that leaves in the file what it deletes is refused, and that is said once."""
+    """An extension that is too old to erase what it deletes is refused and reported once."""
     monkeypatch.setattr(extension, "OLDEST", (99, 0, 0))
     told = Told()
     with opened(tmp_path, told) as engine:
@@ -406,7 +406,7 @@ def test_an_old_extension_is_not_used(tmp_path, monkeypatch):
 
 @WITH_IT
 def test_a_broken_table(tmp_path):
-    """Where the extension fails, that is said once, the index's own vectors answer, and what is written stays."""
+    """A failing extension is reported once, the index's own vectors answer, and writes go on."""
     told = Told()
     with opened(tmp_path) as engine:
         ids = filled(engine, said(20))
@@ -423,7 +423,7 @@ def test_a_broken_table(tmp_path):
 
 
 def test_a_store_that_is_locked_is_tried_again():
-    """What the store cannot do now is told, and that it can again."""
+    """A locked store is reported, and so is its recovery."""
     told, answers = Told(), [StoreError(Path("x"), "locked"), True]
 
     class Table:
@@ -499,7 +499,7 @@ def test_chosen_in_the_settings(tmp_path, monkeypatch, here, there):
 
 
 def test_the_health_recovers(tmp_path, monkeypatch, here):
-    """What the store could not do for a moment is told, and that it can again."""
+    """A locked store degrades the health, which recovers when the store answers again."""
     answers = [StoreError(tmp_path, "locked")]
 
     def ensure(_):

@@ -1,4 +1,4 @@
-"""What goes wrong with the file of a store: an error of our own that says what to do, and never another file."""
+"""Faults of a store's file: each is an error of our own with a remedy, and no other file is touched."""
 
 import contextlib
 import ctypes
@@ -93,7 +93,7 @@ def test_a_folder_in_its_place(path):
 
 @pytest.mark.parametrize("number", range(5))
 def test_a_file_that_vanishes(store, path, number):
-    """A store whose file is gone says so, makes no new one, and goes on when it is put back."""
+    """A store whose file is missing raises `missing`, creates no new file, and works again when the file is back."""
     away = path.with_name("away")
     path.rename(away)
     assert "missing" == refusal(path, questions(store)[number])
@@ -115,7 +115,7 @@ def test_a_file_that_vanishes_during_a_write(store, path):
 
 @pytest.mark.parametrize("number", range(5))
 def test_a_file_that_is_replaced(store, path, number):
-    """A store in whose place another one is put says so, and does not touch that one."""
+    """A store whose file is replaced by another store raises `replaced`, and leaves the other store unchanged."""
     other = path.with_name("other.db")
     with contextlib.closing(SqliteStore.open(other)) as opened:
         opened.add([new("of the other one")], now=NOW)
@@ -200,7 +200,7 @@ def test_a_page_that_is_damaged(store, path):
 
 
 def test_a_row_that_is_no_memory(store, path):
-    """What another program wrote into a row is reported as damage."""
+    """A row with invalid JSON of another program is reported as damage."""
     with store._connector.writing() as connection:
         connection.execute("UPDATE observations SET facts = '[1', tags = '[]'")
     assert "corrupt" == refusal(path, lambda: store.recent(looking(), limit=1))
@@ -210,7 +210,7 @@ def test_a_row_that_is_no_memory(store, path):
 
 
 def test_a_table_that_is_gone(store, path):
-    """A store that another program took a table from says that it is not whole."""
+    """A query of a missing table raises `broken`."""
     with store._connector.writing() as connection:
         connection.execute("DROP TABLE session_summaries")
     assert "broken" == refusal(path, lambda: store.summaries(Owner(), limit=1))
@@ -334,7 +334,7 @@ def test_a_home_directory_that_may_only_be_read(unprivileged, tmp_path, made_bef
 
 
 def test_a_disk_that_is_full(store, path):
-    """When the file cannot grow, the write fails as a whole, and what was there is whole and can be read."""
+    """A write to a full disk fails as a whole, and the existing memories stay readable."""
     with store._connector.alone() as connection:
         pages = connection.pragma("page_count")
         connection.pragma("max_page_count", pages + 5)
@@ -349,7 +349,7 @@ def test_a_disk_that_is_full(store, path):
 
 
 def test_a_store_that_is_locked(store, path):
-    """Whoever waits too long for another writer is told; reading goes on meanwhile."""
+    """A write that waits too long for another writer fails with `locked`, and reads go on."""
     with contextlib.closing(apsw.Connection(str(path))) as other:
         other.execute("BEGIN IMMEDIATE")
         with store._connector.alone() as connection:
@@ -482,7 +482,7 @@ def test_a_migration(store, path):
 
 
 def test_a_migration_by_another_process(store, path):
-    """What another process has brought forward meanwhile does not take the place of the copy of what was before."""
+    """A backup copy is not replaced after another process has migrated the store."""
     store.close()
     first = read_migrations(PACKAGE)
     with contextlib.closing(opened_with(path, (*first, SECOND))) as opened:

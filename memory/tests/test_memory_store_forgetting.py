@@ -1,4 +1,4 @@
-"""What is forgotten is gone from the files, byte by byte."""
+"""A forgotten memory is gone from the files, byte by byte."""
 
 import contextlib
 import random
@@ -39,7 +39,7 @@ def content(folder):
 @pytest.mark.parametrize("indexed", [0.5, *campaign(0.0, 1.0)])
 @pytest.mark.parametrize(("seed", "count"), [(1, 1), (2, 30), *campaign((3, 300))])
 def test_nothing_of_it_is_left(tmp_path, seed, count, indexed):
-    """However far the word index has come: texts, terms, tags, names, embeddings and earlier versions of what is forgotten are in no file any more."""
+    """No file keeps a text, term, label, vector or old version of a forgotten memory, however far the word index is."""
     chance = random.Random(seed)
     words = [canary(chance)[:8] for _ in range(2000)]
     with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as store:

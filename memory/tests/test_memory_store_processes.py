@@ -1,4 +1,4 @@
-"""Several processes, one store: nothing acknowledged is lost, whoever is killed when, and nobody meets a lock.
+"""Several processes on one store: a killed process loses nothing acknowledged, and no process meets a lock.
 
 `BEAVER_LOCAL_KILLS` says how many times a process is killed; 4 by default, 20 in `make test-all`, 200 in `make faults`.
 """
@@ -68,7 +68,7 @@ def start(script, path, name):
 
 
 def killed(writer, chance):
-    """Let a writer work for a while, kill it, and return what it had acknowledged: ids by what they were given for."""
+    """Kill a writer after a while, and return the ids that it had acknowledged, by the label of each add."""
     lines = [writer.stdout.readline() for _ in range(chance.randrange(1, 12))]
     writer.send_signal(signal.SIGKILL)
     with writer:

@@ -1,4 +1,4 @@
-"""A store whose terms another analyser has made: made anew, gone on with, or refused; never mixed."""
+"""A store with terms of another analyser is analysed anew, continued or refused, and never mixed."""
 
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
@@ -47,7 +47,7 @@ def found(folder, text):
 
 
 def test_a_store_of_the_first_version(folder):
-    """A store from before the fact was kept, with terms that mean nothing today, is copied and is searched as any."""
+    """A store of the first version is copied, analysed anew and found by words."""
     folder.mkdir()
     first = Connector(folder / DATABASE, read_migrations(PACKAGE)[:1])
     first.open()
@@ -64,7 +64,7 @@ def test_a_store_of_the_first_version(folder):
 
 
 def test_a_saved_index_of_an_older_analyser(folder):
-    """What was saved of the older terms is not searched."""
+    """A saved index with terms of an older analyser is not searched."""
     with MemoryEngine.open(folder) as engine:
         engine.add(NewMemory(title="Ann sold the piano."))
         engine.search(Query(text="piano", filters=SEEN))
@@ -80,7 +80,7 @@ def test_a_saved_index_of_an_older_analyser(folder):
 
 
 def test_it_goes_on_where_it_ended(folder, monkeypatch):
-    """Ended half-way, it is gone on with by the next one; nothing is searched before it is done."""
+    """An interrupted analysis is continued by the next process, and the store is closed to use before its end."""
     monkeypatch.setattr(rebuild_terms, "AT_ONCE", 2)
     made = []
 
@@ -106,7 +106,7 @@ def test_it_goes_on_where_it_ended(folder, monkeypatch):
 
 
 def test_an_even_newer_one_begins_anew(folder, monkeypatch):
-    """What an analyser has done half-way is done again by one that is newer still."""
+    """A newer analyser redoes the half-finished work of another one."""
     monkeypatch.setattr(rebuild_terms, "AT_ONCE", 2)
     folder.mkdir()
     with contextlib.closing(SqliteStore.open(folder / DATABASE)) as store:
@@ -117,7 +117,7 @@ def test_an_even_newer_one_begins_anew(folder, monkeypatch):
 
 
 def test_somebody_else_was_faster(folder):
-    """Where another process has finished meanwhile, nothing is done again."""
+    """An analysis that another process has finished is not repeated."""
     folder.mkdir()
     connector = Connector(folder / DATABASE)
     connector.open()
@@ -131,7 +131,7 @@ def test_somebody_else_was_faster(folder):
 
 
 def test_a_newer_store_is_refused(folder):
-    """The engine says what to do with a store of a newer analyser, and leaves it as it is."""
+    """The engine refuses a store of a newer analyser with a remedy, and leaves it unchanged."""
     with MemoryEngine.open(folder) as engine:
         engine.add(NewMemory(title="tea"))
     done_by_hand(folder, "UPDATE store_facts SET value = '99' WHERE name = 'analyser'")
@@ -144,7 +144,7 @@ def test_a_newer_store_is_refused(folder):
     "change", ["DELETE FROM store_facts WHERE name = 'analyser'", "UPDATE store_facts SET value = 'x'"]
 )
 def test_a_fact_that_tells_nothing(folder, change):
-    """A store that does not say whose terms it has is damaged."""
+    """A store that does not name its analyser is damaged."""
     MemoryEngine.open(folder).close()
     done_by_hand(folder, change)
     with pytest.raises(StoreError, match="is damaged"):
@@ -152,7 +152,7 @@ def test_a_fact_that_tells_nothing(folder, change):
 
 
 def test_several_at_once(folder, monkeypatch):
-    """Whoever opens the store meanwhile helps; none of them goes on before all is done, and nothing is done twice."""
+    """Stores opened at once share the analysis: each memory is analysed once, and no store is used before the end."""
     monkeypatch.setattr(rebuild_terms, "AT_ONCE", 3)
     folder.mkdir()
     with contextlib.closing(SqliteStore.open(folder / DATABASE)) as store:

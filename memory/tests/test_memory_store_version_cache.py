@@ -27,7 +27,7 @@ def store(path):
 
 
 def test_each_change_is_seen(store):
-    """Whatever is written, by this process too, is seen by whoever asks next: an owner's first memory as well."""
+    """Every write of this process, an owner's first memory included, changes the versions that the store returns."""
     seen = [store.versions([Owner()], "m")]
     (id_,) = store.add([new("one")], now=NOW)
     seen.append(store.versions([Owner()], "m"))
@@ -55,7 +55,7 @@ def test_another_process_is_seen(store, path):
 
 
 def test_it_is_asked_once(store, monkeypatch):
-    """While nobody writes the tables are read once for each that is asked for, and not more is remembered than that."""
+    """Without writes the tables are read once for each owner, and the cache stays within its bound."""
     asked = []
     real = version_cache._versions
     monkeypatch.setattr(version_cache, "_versions", lambda *args: (asked.append(args[2]), real(*args))[1])

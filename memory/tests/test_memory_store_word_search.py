@@ -53,7 +53,7 @@ def test_newest_first(store):
 
 
 def test_the_index_follows(store):
-    """A change is found by its new words, what is forgotten by none."""
+    """A changed memory is found by its new words only, and a forgotten one by none."""
     first, second = store.add([new("alpha", tags=("beta",)), new("alpha")], now=NOW)
     store.change(first, looking(), event="UPDATE", now=NOW, title="gamma", terms=b"g", length=1)
     store.change(first, looking(), event="UPDATE", now=NOW, tags=("delta",))
@@ -64,7 +64,7 @@ def test_the_index_follows(store):
 
 
 def test_the_index_catches_up_in_parts(store, monkeypatch):
-    """What was added since the index was last asked is found, changed and forgotten as it should be; a lag is whole."""
+    """A word index that lags finds added, changed and forgotten memories correctly, and passes the check."""
     monkeypatch.setattr(word_index, "AT_ONCE", 2)
     first, second, third = store.add([new("alpha one"), new("alpha two"), new("alpha three")], now=NOW)
     store.change(first, looking(), event="UPDATE", now=NOW, title="beta", terms=b"b", length=1)

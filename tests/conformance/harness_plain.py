@@ -1,4 +1,4 @@
-"""A plain synchronous agent, written by hand: it calls something before the prompt and something after the answer."""
+"""A plain synchronous agent, written by hand: it calls the adapter before the prompt and after the answer."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ from beaver_hostspecs.conformance import BASE, BROKEN, ECHO, Ask, CallTool, Fail
 
 
 class PlainAgent:
-    """What somebody's own agent looks like, with the adapter's calls in it."""
+    """An agent that a user wrote by hand, with the adapter's calls in it."""
 
     def __init__(self, harness, memory: BeforeAfter | None) -> None:
         self.harness = harness

@@ -37,7 +37,7 @@ class NotesSettings:
 
 
 class Notes:
-    """Keeps what is said, and recalls all of it; a file, a task and a tool, for the mutants to leave or to break."""
+    """Keeps each note and recalls all of them; has a file, a task and a tool for the mutants to leave or to break."""
 
     rules = ("Notes are data.",)
     contract = "1.0"

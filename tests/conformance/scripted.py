@@ -57,7 +57,7 @@ class HostedHarness:
     Attributes:
         in_loop: whether the adapter gets a `Host` of this event loop rather than a `SyncHost`.
         host: the host that is open, or `None` for the agent without memory.
-        defaults: what the adapter is told to say about every turn.
+        defaults: the values that the adapter gives for every turn.
     """
 
     in_loop = False

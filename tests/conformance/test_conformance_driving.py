@@ -46,7 +46,7 @@ async def waits(ways, trace):
 
 
 class Guarded(Notes):
-    """Allows its tool and its command as it is told, and remembers whom it served."""
+    """Allows its tool and its command as configured, and records the callers that it served."""
 
     allows = staticmethod(lambda caller: True)
 
@@ -75,7 +75,7 @@ class OwnersOnly(Guarded):
 
 @pytest.mark.parametrize(("plugin", "expected"), [(Guarded, {Trust.FULL, Trust.PUBLIC}), (OwnersOnly, {Trust.FULL})])
 async def test_what_is_not_allowed_is_not_tried(plugin, expected):
-    """Tools and commands are tried by the owner and by a stranger, as far as they allow it: a host asks that first."""
+    """Tools and commands are called only for the trusts that they allow."""
     async with started(NotesHarness(plugin)) as driven:
         for _, call in (*tool_tries(driven), *command_tries(driven)):
             await call
@@ -92,7 +92,7 @@ def test_all_hooks_are_known():
 
 
 def test_a_hook_of_another_name():
-    """A method may implement a hook under a name of its own."""
+    """A method with another name can implement a hook by `specname`."""
 
     class Renamed:
         @hookimpl(specname="stop")
@@ -105,12 +105,12 @@ def test_a_hook_of_another_name():
 
 
 def test_a_class_is_no_plugin():
-    """An instance is wanted."""
+    """Reading a class instead of an instance reports that as a fault."""
     assert ["it is a class; a host registers instances"] == faults_of(Notes)
 
 
 def test_all_faults_are_told():
-    """Everything that is wrong is told at once."""
+    """Reading a plugin reports all of its faults at once."""
 
     class Wrong:
         @hookimpl(wrapper=True)
@@ -149,7 +149,7 @@ def test_reading_runs_no_property():
 
 
 async def test_a_plugin_without_hooks_is_driven():
-    """Hooks that a plugin does not implement are passed over."""
+    """Driving a plugin skips the hooks that it does not implement."""
 
     class Quiet:
         @hookimpl
@@ -162,7 +162,7 @@ async def test_a_plugin_without_hooks_is_driven():
 
 
 async def test_a_harness_has_defaults():
-    """A harness needs a card and a plugin; it has no settings, no secret, and nothing to open, break or close."""
+    """A harness has defaults for everything but its card and its plugin."""
     harness = BareHarness()
     done = [await harness.open(), await harness.trouble(), await harness.close()]
 
@@ -187,7 +187,7 @@ async def test_order_of_calls():
 
 
 async def test_only_wanted_arguments():
-    """A hook is given what it takes, and nothing else."""
+    """A hook receives only the arguments that it takes."""
 
     class Modest:
         @hookimpl
@@ -202,7 +202,7 @@ async def test_only_wanted_arguments():
 
 
 async def test_deadlines_of_configure_win():
-    """Deadlines that follow from the settings take the place of all that were described."""
+    """Deadlines that `configure` returns replace all deadlines of `describe`."""
 
     class Timed:
         @hookimpl
@@ -241,7 +241,7 @@ async def test_a_failure_stops_the_plugin():
 
 
 async def test_a_stop_that_fails():
-    """Where nothing else failed, a stop that fails is told."""
+    """An exception from `stop` is reported when nothing else failed."""
 
     class Endless(Notes):
         @hookimpl
@@ -271,7 +271,7 @@ def test_the_boundary():
 
 @given(st.lists(st.sampled_from([*WAYS]), max_size=6), st.integers(1, 8))
 def test_interrupted_at_each_await(ways, point):
-    """A call is cancelled exactly where it waits for the n-th time, and left alone where it does not come that far."""
+    """`interrupt` cancels a call at its n-th wait, and leaves a call with fewer waits alone."""
     trace = []
 
     reached = asyncio.run(interrupt(waits(ways, trace), point, "the call", seconds=5))
@@ -309,7 +309,7 @@ async def test_a_timeout_inside_is_not_mistaken():
     ],
 )
 async def test_what_a_cancelled_call_must_not_do(ending, expected):
-    """Going on, and raising something else, are told."""
+    """`interrupt` fails when the cancelled call goes on or raises another error."""
     errors = {"raise": LookupError("no"), "exit": SystemExit(3)}
 
     async def call():
@@ -326,7 +326,7 @@ async def test_what_a_cancelled_call_must_not_do(ending, expected):
 
 
 async def test_an_error_before_the_point():
-    """A call that fails by itself is told, too."""
+    """`interrupt` fails when the call raises an error before it is cancelled."""
 
     async def call():
         raise LookupError("no")

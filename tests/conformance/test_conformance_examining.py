@@ -64,7 +64,7 @@ async def examined(run, *flags, harness=None, seconds=30.0):
     ids=str,
 )
 def test_a_card_takes_no_nonsense(wrong):
-    """A value of the wrong type, an unknown word, or a note about nothing is refused."""
+    """A host's card refuses a value of the wrong type, an unknown word, and a note about an unknown field."""
     with pytest.raises((TypeError, ValueError)) as caught:
         Card(**{"host": "test", **wrong})
 
@@ -75,7 +75,7 @@ def test_a_card_takes_no_nonsense(wrong):
     "wrong", [{"plugin": 1}, *({flag: "no"} for flag in PLUGIN_FLAGS), {"notes": {"learn": "Nothing."}}], ids=str
 )
 def test_a_plugins_card_takes_no_nonsense(wrong):
-    """So it is for the card of a plugin."""
+    """A plugin's card refuses a value of the wrong type, an unknown word, and a note about an unknown field."""
     with pytest.raises((TypeError, ValueError)) as caught:
         PluginCard(**{"plugin": "test", **wrong})
 
@@ -84,7 +84,7 @@ def test_a_plugins_card_takes_no_nonsense(wrong):
 
 @pytest.mark.parametrize(("kind", "name"), [(Card, "host"), (PluginCard, "plugin")])
 def test_an_unknown_field_is_refused(kind, name):
-    """There is no field that nobody knows, and nobody can ask for one."""
+    """A card refuses an unknown field, and raises when it is asked for one."""
     with pytest.raises(TypeError, match="sings"):
         kind(**{name: "test", "sings": True})
     with pytest.raises(AttributeError):
@@ -93,13 +93,13 @@ def test_an_unknown_field_is_refused(kind, name):
 
 @pytest.mark.parametrize("flag", FLAGS)
 def test_what_a_host_can(flag):
-    """A host can what its card says, and everything where it says nothing."""
+    """A host's card allows every flag that it does not deny."""
     assert (True, False) == (Card(host="test").can(flag), Card(host="test", **{flag: False}).can(flag))
 
 
 @pytest.mark.parametrize("flag", PLUGIN_FLAGS)
 def test_what_a_plugin_does(flag):
-    """So it is with a plugin."""
+    """A plugin's card allows every flag that it does not deny."""
     assert (True, False) == (
         PluginCard(plugin="test").can(flag),
         PluginCard(plugin="test", **{flag: False}).can(flag),
@@ -108,12 +108,12 @@ def test_what_a_plugin_does(flag):
 
 @pytest.mark.parametrize(("value", "expected"), [("ephemeral", True), ("replayed", False), ("persisted", False)])
 def test_persistence_is_a_flag(value, expected):
-    """Of persistence it is asked whether references are gone after their turn."""
+    """The flag `reference_persistence` holds when references are gone after their turn."""
     assert expected is Card(host="test", reference_persistence=value).can("reference_persistence")
 
 
 def test_notes_are_frozen():
-    """Notes are a copy that nobody changes."""
+    """A card's notes are a frozen copy."""
     notes = {"sync": "It has no such thing."}
     card = Card(host="test", notes=notes)
     notes["sync"] = "It has."
@@ -163,7 +163,7 @@ async def test_failed(error, reason):
 
 
 async def test_a_harness_that_cannot_be_made():
-    """The case has failed, and the others are examined."""
+    """A harness that cannot be made fails the case."""
 
     def make():
         raise OSError("no database")
@@ -175,7 +175,7 @@ async def test_a_harness_that_cannot_be_made():
 
 
 async def test_interrupted():
-    """Who presses the keys gets out, and the harness is closed."""
+    """KeyboardInterrupt in a case is raised to the caller, and the harness is closed."""
 
     async def run(_):
         raise KeyboardInterrupt
@@ -222,7 +222,7 @@ async def test_no_note():
 
 
 async def test_an_excuse_that_is_not_named():
-    """A case is not excused by a flag that it does not name."""
+    """A case that is excused by a flag it does not name fails."""
 
     async def run(_):
         raise Excused("sync")
@@ -246,7 +246,7 @@ async def test_too_long():
 
 
 async def test_too_long_and_unmoved():
-    """A case that passes over its end has failed, even if it gets through."""
+    """A case that catches its cancellation at the time limit fails."""
 
     async def run(_):
         with contextlib.suppress(asyncio.CancelledError):

@@ -15,7 +15,7 @@ ALL = [case.name for case in PLUGIN_CASES]
 
 
 class Empty:
-    """A harness of a host, whose card says that it can do nothing of what is asked here."""
+    """A harness of a host whose card denies every capability that these tests ask for."""
 
     card = Card(host="empty", streaming=False, sync=False, notes={"sync": "It has no such thing."})
     calls = ()
@@ -64,7 +64,7 @@ def test_a_table(capsys):
 
 
 def test_json(capsys):
-    """The same as JSON, which is read as what was examined, its card included."""
+    """`--json` prints verdicts that parse back into the examination, card included."""
     code, printed = run(capsys, NOTES, "--plugin", "--json", "--case", "valid hooks")
     (examined,) = [Examined.from_dict(each) for each in json.loads(printed)]
 

@@ -58,7 +58,7 @@ async def test_a_wrong_plugin_is_caught(case, plugin):
 
 
 async def test_the_same_object_twice():
-    """A harness that makes one plugin for all is told so."""
+    """A harness whose `make` returns one plugin object twice fails with that reason."""
     harness, plugin = NotesHarness(), Notes()
     harness.make = lambda: plugin
 
@@ -78,7 +78,7 @@ async def test_a_secret_that_is_not_there():
 
 
 def test_every_case_catches_something():
-    """There is no case that cannot fail."""
+    """Each case has at least one wrong plugin that it is meant to catch."""
     assert set(CASES) == {case for case, _ in MUTANTS}
 
 
@@ -91,7 +91,7 @@ async def test_a_modest_card_is_excused(case):
 
 
 def test_every_flag_excuses_something():
-    """There is no field of the card that nobody asks for."""
+    """Each flag of a plugin's card excuses at least one case."""
     assert FLAGS == {flag for case in PLUGIN_CASES for flag in case.flags}
 
 

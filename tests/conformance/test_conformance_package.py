@@ -1,4 +1,4 @@
-"""What the kit offers, and what it costs those who do not use it."""
+"""The public names of the kit, and its cost to those who do not use it."""
 
 import json
 import subprocess
@@ -27,14 +27,14 @@ def test_all_is_what_is_public():
 
 
 def test_the_contract_does_not_import_the_kit():
-    """Who imports the contract, or its testing kit, does not pay for this one."""
+    """Importing the contract, or its testing kit, does not import the conformance kit."""
     imported = imported_by("import beaver_hostspecs, beaver_hostspecs.testing")
 
     assert [] == [name for name in imported if name.startswith("beaver_hostspecs.conformance")]
 
 
 def test_the_kit_needs_nobody():
-    """It works without a test framework, without a host and without any plugin."""
+    """The kit works without a test framework, a host or a plugin."""
     unwanted = {"beaver_hooks", "beaver_tally", "cattrs", "click", "httpx", "hypothesis", "pytest", "structlog"}
     imported = imported_by("import beaver_hostspecs.conformance, beaver_hostspecs.conformance.__main__")
 

@@ -93,7 +93,7 @@ def test_the_table():
 
 
 def test_a_table_without_notes():
-    """Where all has passed there is nothing below the table."""
+    """A table without failures and excuses has no notes below it."""
     passed = Examined(name="one", verdicts=(Verdict(case="normal", outcome=Outcome.PASSED),))
 
     assert "| case | one |\n| --- | --- |\n| normal | yes |\n" == as_markdown([passed])
@@ -129,7 +129,7 @@ def test_json_is_plain():
 
 @given(st.lists(EXAMINED, max_size=3))
 def test_json_comes_back(examined):
-    """What was written as JSON is read as it was."""
+    """JSON of any examinations is read back unchanged."""
     assert examined == [Examined.from_dict(each) for each in json.loads(as_json(examined))]
 
 

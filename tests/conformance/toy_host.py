@@ -341,5 +341,5 @@ def _message(role, text):
 
 
 def _bare(text):
-    """Return what was recalled, without the message that it stands in."""
+    """Return the recalled line without the message around it."""
     return next(line for line in text.splitlines() if RECALLED in line)

@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "adapters" / "before-and-
 
 
 class Memory:
-    """Remembers what it is told."""
+    """Remembers the calls that it receives."""
 
     def __init__(self):
         self.told = []
@@ -34,7 +34,7 @@ def hermes(tmp_path, monkeypatch):
 
 
 def test_turns_without_an_end_do_not_pile_up(hermes):
-    """What it knows of turns that nobody ended is bounded, and the newest is known."""
+    """The adapter keeps a bounded number of unfinished turns, the newest included."""
     for number in range(MOST_OPEN + 3):
         hermes.pre_llm_call(user_message=str(number), session_id=f"s{number}", turn_id=f"t{number}")
 
@@ -42,7 +42,7 @@ def test_turns_without_an_end_do_not_pile_up(hermes):
 
 
 def test_tools_are_told(hermes):
-    """A tool's result or error is told in its turn, and what comes after the end is nobody's."""
+    """The adapter reports a tool's result or error in its turn, and an answer after the end without a turn."""
     said = {"session_id": "s", "turn_id": "t"}
     hermes.pre_llm_call(user_message="when?", **said)
     hermes.post_tool_call(tool_name="look", args={"at": 1}, result="free", tool_call_id="c1", status="ok", **said)

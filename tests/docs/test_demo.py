@@ -44,7 +44,7 @@ def parts(shown):
 
 
 def test_it_fits_a_screen(shown):
-    """It is short enough to be read at once."""
+    """The output of the demo is short enough for one screen."""
     lines = shown.splitlines()
     assert (True, []) == (len(lines) <= MOST_LINES, [line for line in lines if len(line) > MOST_COLUMNS])
 
@@ -68,7 +68,7 @@ def test_what_was_forgotten_is_in_no_file(shown):
 
 
 def test_a_failing_plugin_costs_the_user_nothing(shown):
-    """The user has the answer, and the overview names the plugin, since when and why."""
+    """With a failing plugin the user gets the answer, and the overview names the plugin and the reason."""
     ((answer,),) = parts(shown)["beaver run 'Who tests the release?'"]
     ((health,),) = parts(shown)["beaver memory"]
     name, state, *_ = health.split()
@@ -95,5 +95,5 @@ def test_the_readme_is_short():
 
 
 def test_it_leaves_nothing(shown, folder):
-    """Its state is in a temporary folder: the working directory stays empty."""
+    """The demo keeps its state in a temporary folder, and leaves the working directory empty."""
     assert ("\n", []) == (shown[0], list(folder.iterdir()))

@@ -104,7 +104,7 @@ def test_the_mutations_at_import(tools):
 
 
 def test_the_shares_of_parts(mutants):
-    """Each part gets mutants by its lines, and the largest remainders get what is left."""
+    """Each part gets mutants in proportion to its lines, and the largest remainders get the rest."""
     assert {"a": 7, "b": 2, "c": 1} == mutants.shares({"a": 66, "b": 24, "c": 10}, 10)
 
 

@@ -108,12 +108,12 @@ def metadata(path: Path) -> dict[str, object]:
 
 
 def test_no_registry_addresses():
-    """No file says where packages are to be had; that is the business of whoever installs them."""
+    """No file names a package registry, because the installer chooses it."""
     assert [] == lines_with(REGISTRIES)
 
 
 def test_no_machine_paths():
-    """No file names a folder of somebody's machine."""
+    """No file names a folder of a developer's machine."""
     assert [] == lines_with(MACHINES)
 
 
@@ -170,7 +170,7 @@ def test_decisions():
 
 
 def test_changelog():
-    """The changelog starts with what is unreleased, then versions with dates, newest first, each in known parts."""
+    """The changelog has the unreleased changes first, then dated versions, newest first, each in known parts."""
     (first, first_date, _), *released = sections = releases((ROOT / "CHANGELOG.md").read_text("utf-8"))
     dates = [date.fromisoformat(day) for _, day, _ in released]
 
@@ -227,7 +227,7 @@ def targets(makefile: str) -> tuple[list[str], set[str]]:
 
 
 def test_makefile():
-    """Every target that the Makefile declares has a rule, once; and so has every one that contributors are told of."""
+    """Every target that the Makefile declares or a page names has a rule, and each is declared once."""
     phony, rules = targets((ROOT / "Makefile").read_text("utf-8"))
     told = {
         name for page in PAGES for name in re.findall(r"(?:^|`)make ([\w-]+)", page.read_text("utf-8"), re.MULTILINE)

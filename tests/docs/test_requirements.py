@@ -42,7 +42,7 @@ def functions(path: Path) -> set[str]:
 
 
 def fault(shown: str, root: Path = ROOT) -> str | None:
-    """Return what is wrong with an entry of the last column, or `None`."""
+    """Return the fault of an entry of the last column, or `None`."""
     if OPEN.fullmatch(shown):
         return None
     path, _, test = shown.strip("`").partition("::")
@@ -89,7 +89,7 @@ def test_every_row_says_something():
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_what_is_shown(source):
-    """Every test that is named is there, as a test; what is open says why."""
+    """Every test that a requirement names exists, and an open requirement says why."""
     found = [fault(shown) for row in ROWS if row.id.startswith(source) for shown in row.shown]
 
     assert [] == [each for each in found if each]

@@ -1,4 +1,4 @@
-"""What `make release` decides before it builds: one version, the section of the changelog, what is installed."""
+"""The decisions of `make release` before it builds: one version, the changelog section, Pythons and requirements."""
 
 import runpy
 import sys
@@ -73,7 +73,7 @@ def test_a_version_without_a_section_is_refused():
 
 
 def test_what_is_needed():
-    """What is downloaded are the requirements of others, those of the extras too that our packages use of each other."""
+    """The release downloads the requirements of all distributions and of the extras they use, not our own packages."""
     found = {
         "beaver-a": {"dependencies": ["beaver-b[x,y]>=1", "click>=8"]},
         "beaver-b": {

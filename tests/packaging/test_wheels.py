@@ -1,4 +1,4 @@
-"""The wheels hold what they should, and what is installed from them works on its own."""
+"""The wheels contain the files that they should, and packages installed from them work on their own."""
 
 import sys
 import zipfile
@@ -123,7 +123,7 @@ def test_nothing_else_comes_along(clean_environment, tmp_path):
 
 
 def test_the_packages_are_the_installed_ones(clean_environment, tmp_path):
-    """What is imported in the clean environment lies in it, not in the checkout."""
+    """Packages imported in the clean environment come from its site-packages, not from the checkout."""
     code = f"import {', '.join(SOURCES)} as last; print([m.__file__ for m in ({', '.join(list(SOURCES)[:-1])}, last)])"
 
     said = clean_environment.run(code, tmp_path).stdout

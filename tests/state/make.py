@@ -4,8 +4,8 @@
     OLD/.venv/bin/python tests/state/make.py tests/state/DATE-COMMIT
 
 It writes `state.tar.gz`, a home directory with a project in it, and `expected.json`, what that version's own commands
-show of it. `test_stored_state.py` opens every such folder. Add one before a change of what is stored; never make an old
-one anew. It needs git, nothing else but that version, and talks to itself only.
+show of it. `test_stored_state.py` opens every such folder. Add one before a change of the stored format; never make an
+old one anew. It needs git, nothing else but that version, and talks to itself only.
 """
 
 import hashlib

@@ -16,7 +16,7 @@ from beaver_hooks import Host
 HERE = Path(__file__).parent
 STORED = sorted(path.name for path in HERE.iterdir() if (path / "state.tar.gz").exists())
 DISABLED = {"disabled"}
-"""States of plugins that depend on what is installed here."""
+"""Plugin states that depend on the packages installed here."""
 
 
 class Stored:
@@ -67,7 +67,7 @@ def test_there_are_some():
 
 
 def test_memories(stored):
-    """Each memory has all its fields and its history, and what was forgotten is nowhere."""
+    """Each stored memory keeps its fields and history, and no database file holds a forgotten text."""
     old = stored.expected
     new = {each["hash"]: each for each in stored.lines("memory", "local", "export", "--all")}
     shown = []

@@ -130,7 +130,7 @@ def database(tmp_path):
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_results_are_whole(here, monkeypatch, terminal):
-    """Of what is found nothing is cut at 80 columns: it is wrapped on a terminal, and in a pipe each has one line."""
+    """A terminal wraps a long title within 80 columns, and a pipe gets it on one line; neither loses a word."""
     monkeypatch.setenv("COLUMNS", "80")
     said = f"Billing is deployed from the branch stable {'and from nowhere else, whatever the wiki says ' * 12}."
     here("add", said)
@@ -141,7 +141,7 @@ def test_results_are_whole(here, monkeypatch, terminal):
 
 
 def test_what_is_added_is_recalled_by_a_run(beaver):
-    """One process adds, another one answers with it, and without the plugin's name the same command runs."""
+    """A memory that one process adds, without naming the plugin, is in the answer of another process."""
     added = beaver("memory", "add", STABLE)
     answered = beaver("run", QUESTION)
 
@@ -149,7 +149,7 @@ def test_what_is_added_is_recalled_by_a_run(beaver):
 
 
 def test_a_command_that_a_chat_refuses_says_what_to_write(beaver):
-    """A command without its id is refused with the way to write it, and not as an unexpected failure."""
+    """A command without an id, or with an unknown one, is refused with a remedy and not as an unexpected failure."""
     chat = beaver("chat", stdin="/memory local pin\n/memory local forget 7\n")
 
     said = [line for line in (chat.out + chat.err).splitlines() if line.startswith("!")]
@@ -160,7 +160,7 @@ def test_a_command_that_a_chat_refuses_says_what_to_write(beaver):
 
 
 def test_add_takes_all_that_a_memory_has(here):
-    """Each option is a field of the memory; the whole of it is shown."""
+    """`add` has an option for each field of a memory, and `show` prints all of them."""
     here(
         "add", *STABLE.split(), "--narrative", "Because main moves.", "--fact", "It is protected.", "--type", "decision",
         "--tag", "deploy", "--tag", "billing", "--person", "Ann", "--file", "src/billing", "--store", "shared",
@@ -180,7 +180,7 @@ def test_add_takes_all_that_a_memory_has(here):
 
 
 def test_what_is_said_in_time_to_come_is_found(here):
-    """A memory with a moment to come is found at once, and is not known as of today."""
+    """A memory with a future time is listed and found at once, and `--as-of` an earlier day leaves it out."""
     here("add", STABLE, "--when", "2126-01-02")
 
     assert [True, True, False] == [
@@ -189,7 +189,7 @@ def test_what_is_said_in_time_to_come_is_found(here):
 
 
 def test_add_reads_stdin(here):
-    """The first line says it and the others say it at length; said again it is one more mention."""
+    """`add` reads the title from the first line of stdin and the narrative from the rest, and counts repeats."""
     first = here("add", "--json", stdin="The office closes at six.\n\nBecause of the alarm.\n")
     again = here("add", stdin="The office closes at six.\nBecause of the alarm.")
     text = here("show", 1).out
@@ -200,7 +200,7 @@ def test_add_reads_stdin(here):
 
 
 def test_json_lines_are_added_and_come_back(here, tmp_path):
-    """What is exported can be added to another memory, and there is the same; nothing is added twice."""
+    """Lines that `export` prints restore the same memories in a new database, and adding them again stores nothing."""
     sent = [
         {"title": "One", "owner": {"user": "ann"}, "tags": ["x"]},
         {"title": "Two", "created_at": "2026-01-02", "store": "social"},
@@ -222,7 +222,7 @@ def test_json_lines_are_added_and_come_back(here, tmp_path):
 
 
 def test_what_has_the_same_title_comes_back(here, tmp_path):
-    """Memories that differ in their narrative or project alone are all exported, and all added elsewhere."""
+    """Memories that differ only in narrative or project are all exported and all imported."""
     sent = [{"title": "How to deploy", "narrative": said} for said in ("Use blue.", "Use green.")]
     sent += [{"title": "Use tabs.", "scope": "project", "project": name} for name in ("p", "q")]
     here("add", "--json-lines", stdin="\n".join(map(json.dumps, sent)))
@@ -265,7 +265,7 @@ def everywhere(*_):
     ],
 )
 def test_a_wrong_line_is_named(line, said):
-    """What stood before it is given, and the error says which line, what is wrong, and no value of what was sent."""
+    """Reading yields the memories before a wrong line, then raises an error with the line's number and its fault."""
     batches = []
     with pytest.raises(InvalidMemory) as caught:
         batches.extend(
@@ -277,7 +277,7 @@ def test_a_wrong_line_is_named(line, said):
 
 
 def test_what_stood_before_a_wrong_line_is_added(local):
-    """Its id is printed, and the file can be added again once it is mended."""
+    """An import stores the memories before a wrong line and prints their ids, and the corrected file can be added."""
     ran = local("add", "--json-lines", stdin='{"title": "good"}\nno json\n{"title": "behind"}\n')
     mended = local("add", "--json-lines", stdin='{"title": "good"}\n{"title": "better"}\n{"title": "behind"}')
 
@@ -287,7 +287,7 @@ def test_what_stood_before_a_wrong_line_is_added(local):
 
 @given(content=st.binary(max_size=200), longest=st.integers(1, 50))
 def test_lines_of_a_pipe(content, longest):
-    """All that is written into a pipe comes out of it, in lines without their ends; the last one needs no end."""
+    """Reading a pipe yields every line without its end, also a last line without one."""
     read, write = os.pipe()
     os.write(write, content)
     os.close(write)
@@ -302,7 +302,7 @@ def test_lines_of_a_pipe(content, longest):
 
 
 def test_a_credential_is_not_remembered():
-    """A field that holds one is refused, without showing it."""
+    """`add` refuses a field that holds a credential, without showing it."""
     canary = make_canary()
     with pytest.raises(InvalidMemory) as caught:
         from_fields({"title": "a", "facts": (f"It is {canary.reveal()}",)}, Owner(), everywhere)
@@ -311,7 +311,7 @@ def test_a_credential_is_not_remembered():
 
 
 def test_a_credential_of_the_configuration_is_not_remembered(beaver, tmp_path):
-    """What the configuration holds is known by the time a memory is looked at, in a process that knows nothing yet."""
+    """`add` refuses a credential of the configuration, also in a new process."""
     url = "http://127.0.0.1:9/v1"
     embedding = {"provider": "openai-compatible", "model": "m", "dimensions": 8, "baseUrl": url, "apiKey": CREDENTIAL}
     configure(tmp_path / "config.json", embedding=embedding)
@@ -325,7 +325,7 @@ def test_a_credential_of_the_configuration_is_not_remembered(beaver, tmp_path):
 
 
 def test_an_interrupted_import_ends_at_once(beaver, tmp_path):
-    """Ctrl-C while nothing more comes out of the pipe: what was taken is kept, and the process ends by itself."""
+    """Ctrl-C during an import from an open pipe ends the command with code 130 and keeps the memories read so far."""
     beaver("memory", "add", "one")
     command = [sys.executable, "-m", "beaver_hooks.cli", "memory", "add", "--json-lines"]
     process = subprocess.Popen(
@@ -364,7 +364,7 @@ def test_nothing_to_add(here):
 
 
 def test_list_and_search_are_narrowed(here):
-    """Each filter holds in both; the newest and the best come first; more than are shown are mentioned."""
+    """Each filter narrows `list` and `search`; both sort their rows, and say when there are more."""
     sent = [
         {"title": "Tea is green", "type": "fact", "tags": ["drink"], "created_at": "2026-01-01"},
         {"title": "Tea is black", "store": "shared", "related_people": ["Ann"], "created_at": "2026-02-01"},
@@ -401,7 +401,7 @@ def test_list_and_search_are_narrowed(here):
 
 
 def test_search_as_text(here):
-    """A row has score, id, day, store, type and what it says."""
+    """A row of `search` has the score, id, day, store, type and title."""
     here("add", STABLE, "--when", "2026-01-02", "--type", "decision")
     heads, row = here("search", *QUESTION.split()).out.splitlines()
 
@@ -410,7 +410,7 @@ def test_search_as_text(here):
 
 
 def test_pin_and_unpin(here):
-    """A pinned memory says so until it is unpinned; the history has both."""
+    """`pin` and `unpin` change a memory and are both in its history."""
     here("add", STABLE)
     pinned, unpinned = here("pin", 1), here("unpin", 1, "--json")
     (shown,) = here("show", 1, "--json").json["memories"]
@@ -423,7 +423,7 @@ def test_pin_and_unpin(here):
 
 
 def test_everybody_s_memories_are_changed_without_a_user(here):
-    """Who names a user sees them, cannot change them, and is told how it is done."""
+    """`pin --user` refuses a memory without a user and explains `--user`; `pin` without `--user` changes it."""
     here("add", STABLE)
     refused = here("pin", 1, "--user", "ann")
 
@@ -432,7 +432,7 @@ def test_everybody_s_memories_are_changed_without_a_user(here):
 
 
 def test_forget_shows_asks_and_erases(local, beaver, tmp_path):
-    """A dry run shows it, without a terminal nothing is forgotten unasked, and then no file holds the text any more."""
+    """`forget` shows a memory on a dry run, needs --yes without a terminal, and erases its text from every file."""
     local("add", STABLE)
     local("add", "Another one.")
     dry, refused = local("forget", 1, "--dry-run"), local("forget", 1)
@@ -454,7 +454,7 @@ def test_forget_shows_asks_and_erases(local, beaver, tmp_path):
 
 
 def test_forget_erases_what_finds_it(here, tmp_path):
-    """Neither the index, which is there still, nor the copy of an older version holds anything of it."""
+    """After `forget`, neither the index nor the copy of an older database holds a word of the memory."""
     here("add", "Ann has leukemia.")
     here("add", "Another one.")
     here("reindex")
@@ -480,7 +480,7 @@ LAPSED = [
 
 
 def test_what_has_lapsed_is_seen_and_forgotten(here, tmp_path):
-    """What is expired or superseded is in no list, but for --all, can be shown by its id, and is forgotten like all."""
+    """Only `--all` lists expired and superseded memories; `show` and `forget` take their ids, and `pin` does not."""
     here("add", "--json-lines", stdin="\n".join(map(json.dumps, [*LAPSED, {"title": STABLE}])))
     listed, everything = here("list"), here("list", "--all")
     pinned, shown = here("pin", 1), here("show", 1, 2)
@@ -500,21 +500,21 @@ def test_what_has_lapsed_is_seen_and_forgotten(here, tmp_path):
 
 @pytest.mark.parametrize("word", ["0", "-1", "abc", "1.0", "²", "9" * 19])
 def test_what_is_no_id(here, word):
-    """What can be no id is refused in plain words."""
+    """A word that is not an id is refused with a remedy."""
     ran = here("show", "--", word)
 
     assert (2, True) == (ran.code, "An id is a whole number; `beaver memory list` shows the ids." in ran.err)
 
 
 def test_nothing_to_look_for(here):
-    """A search for nothing is refused, with the command that looks for nothing."""
+    """`search` without words is refused and points to `list`."""
     ran = here("search", "", " ")
 
     assert (2, True) == (ran.code, "There are no words to search for; `beaver memory list` lists" in ran.err)
 
 
 def test_everything_of_somebody_is_forgotten(here):
-    """With --all all that is theirs goes, what has lapsed too, and nothing of anybody else's."""
+    """`forget --all --user` erases every memory of that user, lapsed ones too, and none of another user."""
     lines = [*LAPSED, *({"title": f"Number {number}."} for number in range(60))]
     for user in ("ann", "bob"):
         here("add", "--json-lines", "--user", user, stdin="\n".join(map(json.dumps, lines)))
@@ -531,7 +531,7 @@ def test_everything_of_somebody_is_forgotten(here):
 
 @pytest.mark.parametrize("words", [("show",), ("pin",), ("unpin",), ("forget", "--yes")])
 def test_what_is_not_there_is_named(here, words):
-    """An id that is not there is an error of usage, and nothing is done to the others."""
+    """An unknown id is an error of usage, and the command leaves the other memories unchanged."""
     here("add", STABLE)
     here("add", "Of bob.", "--user", "bob")
     ran = here(*words, 1, 2, 99)
@@ -544,7 +544,7 @@ def test_what_is_not_there_is_named(here, words):
 
 
 def test_explain(here):
-    """Each signal's share is shown and adds up to the score; what a turn would be given, and what the gate says."""
+    """`explain` shows shares that add up to the score, the memories that a turn is given, and the gate's decision."""
     here("add", STABLE)
     here("add", "The office closes at six.", "--pin")
     (best, *_), gate = (found := here("explain", QUESTION, "--json").json)["hits"], found["gate"]
@@ -580,7 +580,7 @@ def test_phrases_and_prefixes(here):
     ],
 )
 def test_explain_says_what_the_gate_says(here, words, verdict, reason):
-    """The gate's verdict and reason are those of a turn, the first of its session or behind another one."""
+    """`explain` shows the verdict and reason of the gate, for the first prompt of a session and a later one."""
     here("add", STABLE)
     text = here("explain", *words).out
 
@@ -606,7 +606,7 @@ def test_stats_and_check(here, tmp_path):
 
 
 def test_a_damaged_page_is_a_problem(here, tmp_path, monkeypatch):
-    """What cannot be read to its end are damaged: exit code 1, as said; another failure stays one."""
+    """`check` ends with code 1 for a database with a damaged page, and fails with code 6 for a locked one."""
     here("add", "--json-lines", stdin="\n".join(json.dumps({"title": f"Memory {at} {'x' * 500}"}) for at in range(50)))
     path = database(tmp_path)
     content = path.read_bytes()
@@ -630,7 +630,7 @@ def raised(error):
 
 
 def test_reindex(here):
-    """What is not embedded yet is embedded, and the index files are made anew."""
+    """`reindex` embeds the memories that have no vector and rebuilds the index files."""
     pytest.importorskip("wordllama")
     here("add", "--json-lines", stdin="\n".join(json.dumps({"title": f"Memory {at}"}) for at in range(50)))
     here.section["embedding"] = {"provider": "static"}
@@ -642,7 +642,7 @@ def test_reindex(here):
 
 
 def test_reindex_without_the_embedder_that_is_asked_for(here):
-    """The error says what is missing and how to get it; nothing waits for ever."""
+    """`reindex` without the configured embedding model fails at once and names the command that installs it."""
     here("add", STABLE)
     here.section["embedding"] = {"provider": "onnx"}
     ran = here("reindex")
@@ -651,7 +651,7 @@ def test_reindex_without_the_embedder_that_is_asked_for(here):
 
 
 def test_without_the_key_that_is_asked_for(here, monkeypatch):
-    """What needs no embedder works, and the numbers tell that there is none."""
+    """Without the configured key, commands that need no embedder work, and `stats` names the missing key."""
     monkeypatch.delenv("ACME_API_KEY", raising=False)
     here.section["embedding"] = {"provider": "openai", "model": "m", "dimensions": 8, "apiKeyEnv": "ACME_API_KEY"}
     here("add", STABLE)
@@ -662,7 +662,7 @@ def test_without_the_key_that_is_asked_for(here, monkeypatch):
 
 
 def test_reindex_without_sqlite_vec(here, monkeypatch):
-    """What is wrong with something else does not keep it from embedding."""
+    """`reindex` embeds every memory although sqlite-vec is not installed."""
     monkeypatch.setitem(sys.modules, "sqlite_vec", None)
     here("add", STABLE)
     here.section |= {"vectors": "sqlite-vec", "embedding": {"provider": "static"}}
@@ -672,7 +672,7 @@ def test_reindex_without_sqlite_vec(here, monkeypatch):
 
 
 def test_reindex_with_an_embedder_that_fails(here):
-    """The error says so."""
+    """`reindex` with a failing embedder says that some memories are not embedded."""
     here("add", STABLE)
     there = {"provider": "ollama", "model": "m", "dimensions": 3, "baseUrl": "http://127.0.0.1:9"}
     here.section["embedding"] = there
@@ -682,7 +682,7 @@ def test_reindex_with_an_embedder_that_fails(here):
 
 
 def test_export_to_a_file(here, tmp_path):
-    """It is whole and private, and one that is there is overwritten only when told to."""
+    """`export` writes a complete private file, and overwrites an existing file only with --force."""
     here("add", STABLE)
     here("add", "Of bob.", "--user", "bob")
     done, refused = here("export", "-o", tmp_path / "out.jsonl"), here("export", "-o", tmp_path / "out.jsonl")
@@ -735,7 +735,7 @@ def test_a_provider_that_there_is_not(local, tmp_path):
 
 
 def test_each_command_is_listed_once(local):
-    """The list of the commands has each of them once, those that conversations alone have too."""
+    """The list of commands has each command once, including those that only conversations have."""
     names = [line.split()[1] for line in local().out.splitlines()]
 
     assert (sorted({*names}), {"why", "overview", "active", "recent", "status"}) == (
@@ -745,7 +745,7 @@ def test_each_command_is_listed_once(local):
 
 
 def test_the_overview_of_all(beaver):
-    """`beaver memory` shows what is recent below the health of the plugin."""
+    """`beaver memory` lists recent memories below the health of the local plugin."""
     beaver("memory", "add", STABLE)
     lines = beaver("memory").out.splitlines()
     place = next(number for number, line in enumerate(lines) if line.split()[:2] == ["local", "ok"])
@@ -754,7 +754,7 @@ def test_the_overview_of_all(beaver):
 
 
 def test_a_database_that_cannot_be_used(local, tmp_path):
-    """The plugin is not in service, and the error says why; the file is left alone."""
+    """A damaged database makes the plugin unavailable with an error, and the file is left as it is."""
     local("add", STABLE)
     database(tmp_path).write_bytes(b"This is no database, and somebody may need it. " * 100)
     ran = local("list")
@@ -764,7 +764,7 @@ def test_a_database_that_cannot_be_used(local, tmp_path):
 
 
 def test_models(here):
-    """What is not installed cannot be checked, measured or removed, and what is none is named."""
+    """`embedder` refuses to check or measure a missing model, has none to remove, and names the models that exist."""
     check, bench, remove, unknown = (
         here("embedder", *words) for words in (["check"], ["bench"], ["remove"], ["install", "nonsense"])
     )
@@ -780,7 +780,7 @@ def test_models(here):
 
 
 def test_removing_a_model_asks(here, tmp_path):
-    """Without a terminal it is removed only with --yes; what is no model any more is said in the list."""
+    """Removing a model without a terminal needs --yes, and `embedder list` reports a damaged model."""
     folder = tmp_path / "state" / "plugins" / "local" / "models" / "e5-small"
     here("embedder", "list")
     folder.mkdir(parents=True)
@@ -797,7 +797,7 @@ def test_removing_a_model_asks(here, tmp_path):
 
 @pytest.mark.parametrize(("typed", "code", "left"), [("n\n", 130, 1), ("\n", 130, 1), ("y\n", 0, 0)])
 def test_forget_asks(here, typed, code, left):
-    """What would go is shown, and only a yes lets it go."""
+    """`forget` on a terminal shows the memory and erases it only after a yes."""
     here("add", "The office closes at six.")
     ran = here("forget", 1, stdin=typed, terminal=True)
 
@@ -806,7 +806,7 @@ def test_forget_asks(here, typed, code, left):
 
 
 def test_removing_a_model_asks_on_a_terminal(here, tmp_path):
-    """What has to be fetched again is removed only after a yes."""
+    """`embedder remove` on a terminal removes the model only after a yes."""
     folder = tmp_path / "state" / "plugins" / "local" / "models" / "e5-small"
     here("list")
     folder.mkdir(parents=True)
@@ -817,7 +817,7 @@ def test_removing_a_model_asks_on_a_terminal(here, tmp_path):
 
 
 def test_add_without_words_on_a_terminal(here):
-    """Nobody waits for what a person at a terminal does not know they are to type."""
+    """`add` without words at a terminal fails at once instead of waiting for input."""
     ran = here("add", terminal=True)
 
     assert (2, True) == (ran.code, "There is no text to remember" in ran.err)
@@ -825,14 +825,14 @@ def test_add_without_words_on_a_terminal(here):
 
 @pytest.mark.parametrize("stdin", [b"caf\xe9", b"x" * (LONGEST_LINE + 1)])
 def test_stdin_that_is_no_memory(here, stdin):
-    """Other encodings and endless texts are refused."""
+    """`add` refuses stdin in another encoding and stdin without an end."""
     ran = here("add", stdin=stdin)
 
     assert ("", 2) == (ran.out, ran.code)
 
 
 def test_more_lines_than_one_batch(here):
-    """All of them are stored, in order, also those that come twice; --user says whose they are."""
+    """An import of more than one batch stores every line in order, duplicates included, for the user of --user."""
     sent = [f"Memory {at % 600}" for at in range(1_100)]
     stdin = "\n".join(json.dumps({"title": title, "owner": {"user": "bob"}}) for title in sent)
     ran = here("add", "--json-lines", "--user", "ann", stdin=stdin)
@@ -842,7 +842,7 @@ def test_more_lines_than_one_batch(here):
 
 
 def test_forget_says_what_it_did(here):
-    """As text, and as JSON what would be."""
+    """`forget` says how many memories it erased, and a dry run says how many it would erase."""
     here("add", STABLE)
     dry = here("forget", 1, "--dry-run", "--json").json
     ran = here("forget", 1, "--yes")
@@ -856,28 +856,28 @@ def test_forget_says_what_it_did(here):
 
 
 def test_reindex_as_text(here):
-    """It says how many there were."""
+    """`reindex` says how many memories it embedded and indexed."""
     here("add", STABLE)
 
     assert "Embedded 0 memories, and indexed 1 memory.\n" == here("reindex").out
 
 
 def test_texts_do_no_harm_on_a_terminal(here):
-    """Control characters are not printed, and a title is one line."""
+    """`list` and `show` print no control characters of a memory."""
     here("add", "one\x1b[31m two\u202e\nthree", "--type", "a\x07b")
 
     assert [] == [each for each in "\x1b\x07\u202e" if each in here("list").out + here("show", 1).out]
 
 
 def test_more_than_are_shown(here):
-    """It is said that there are more."""
+    """`list` says that there are more memories than its limit shows."""
     here("add", "--json-lines", stdin='{"title": "a"}\n{"title": "b"}')
 
     assert here("list", "--limit", 1).out.endswith("There are more than 1; raise --limit to see them.\n")
 
 
 def test_found_by_words_alone(here):
-    """Where the embedder cannot be asked, search and explain say so beside what is found."""
+    """`search` and `explain` answer by words alone and say so when the embedder is down."""
     here("add", STABLE)
     here.section["embedding"] = {
         "provider": "ollama", "model": "m", "dimensions": 3, "baseUrl": "http://127.0.0.1:9", "timeoutSeconds": 0.2,
@@ -889,7 +889,7 @@ def test_found_by_words_alone(here):
 
 
 def test_explain_where_nothing_is_recalled(here):
-    """Recall that is off is a reason, too; and where there is no memory nothing is found."""
+    """`explain` names recall that is turned off as the reason, and says when no memory was found."""
     here.section["recall"] = {"enabled": False}
     text = here("explain", QUESTION).out
 
@@ -900,12 +900,12 @@ def test_explain_where_nothing_is_recalled(here):
 
 @pytest.mark.parametrize("words", [["--after", "soon"], ["--tag", " "], ["--store", "public"], ["--limit", "0"]])
 def test_options_that_do_not_fit(here, words):
-    """They are errors of usage."""
+    """Options of `list` that do not fit are errors of usage."""
     assert 2 == here("list", *words).code
 
 
 def test_an_export_that_somebody_else_writes_meanwhile(here, tmp_path, monkeypatch):
-    """The file that appeared is left alone."""
+    """`export` leaves a file alone that another process creates meanwhile."""
     here("add", STABLE)
     path = tmp_path / "out.jsonl"
     exporting = import_module("beaver_hooks_local.cli.export")
@@ -926,7 +926,7 @@ def test_an_export_that_somebody_else_writes_meanwhile(here, tmp_path, monkeypat
 
 @pytest.mark.parametrize("runs", [True, False])
 def test_a_model_is_installed_checked_and_measured(here, tmp_path, monkeypatch, runs):
-    """Each says what was done, and what is missing to run the model."""
+    """`embedder install`, `check` and `bench` report their results; the first two name missing packages."""
     installed = Installed(known=KNOWN["e5-small"], folder=tmp_path / "e5-small")
     measured = Bench(load_seconds=1, query_p50_ms=2, query_p95_ms=3, passages_per_second=4, peak_mb=5)
     monkeypatch.setattr(embedders, "install_model", lambda *_, **__: installed)
@@ -948,7 +948,7 @@ def test_a_model_is_installed_checked_and_measured(here, tmp_path, monkeypatch, 
 
 @pytest.mark.parametrize("unit", ["things", "bytes"])
 def test_a_bar_is_shown_on_a_terminal(monkeypatch, capsys, unit):
-    """It says what is done and how far, on stderr, and what is done next."""
+    """A progress bar on a terminal writes its steps to stderr only."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     with Bar(unit=unit) as bar:
@@ -969,7 +969,7 @@ def test_a_bar_is_not_shown_elsewhere(capsys, shown):
 
 
 def test_what_was_ended_goes_no_further():
-    """The next step after the end raises, so that work in another thread stops."""
+    """A progress bar that was ended raises at the next step, so that work in another thread stops."""
     bar = Bar()
     bar.end()
 
@@ -979,7 +979,7 @@ def test_what_was_ended_goes_no_further():
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_many_that_were_added_are_counted(tmp_path, monkeypatch, capsys, terminal):
-    """On a terminal the progress bar ends in how many there are now and how they are embedded at once."""
+    """An import on a terminal ends with the number of new memories and the command that embeds them."""
     read, write = os.pipe()
     os.write(write, b'{"title": "one"}\n{"title": "two"}\n{"title": "one"}\n')
     os.close(write)

@@ -29,7 +29,7 @@ def part(title):
 
 
 def rows(title):
-    """Return the tables of a part: the names in the first cell of each row, and the other cells."""
+    """Return the rows of the tables in a section: the names in the first cell, and the other cells."""
     found = [line.strip("| ").split(" | ") for line in part(title).splitlines() if line.startswith("| ")]
     return [(re.findall(r"`([^`]+)`", first), rest) for first, *rest in found]
 
@@ -50,14 +50,14 @@ def shown(default):
 
 
 def test_every_setting_is_documented():
-    """The table has every setting with its default, and no other."""
+    """The table has exactly the settings with their defaults."""
     documented = {name: rest[0] for names, rest in rows("Settings") for name in names}
 
     assert {name: shown(default) for name, default in settings_of(LocalSettings)} == documented
 
 
 def test_trust_tools_and_signals():
-    """The tables of trust, tools and signals have what there is, and no more."""
+    """The tables of trust, tools and signals hold exactly the levels, tools and weights of the code."""
     trust = {names[0]: rest[0] for names, rest in rows("Who sees what") if names}
 
     assert {
@@ -71,7 +71,7 @@ def test_trust_tools_and_signals():
 
 
 def test_every_command_is_documented():
-    """Each command of the command line and of conversations is named, and every option that narrows."""
+    """Each command of the command line and of conversations, and each filter option, is named."""
     named = {each.split()[0] for names, _ in rows("From the command line") for each in names}
     below = {name for names, _ in rows("From the command line") for name in names if names[0].startswith("embedder")}
     listed = [option.opts[0] for option in group.commands["export"].params if isinstance(option, click.Option)]
@@ -84,7 +84,7 @@ def test_every_command_is_documented():
 
 
 def test_every_reason_of_the_gate_has_its_words():
-    """`explain` can say each reason that the page lists, but for those that only a running session has."""
+    """`explain` has a sentence for each reason that the page lists, except those of a running session."""
     reasons = {name for _, rest in rows("What happens in a turn") for name in re.findall(r"`(\w+)`", rest[0])}
 
     assert {"memory_changed", "stale", "window_over", "tool_turn", "trust"} == reasons - {*REASONS}
@@ -92,7 +92,7 @@ def test_every_reason_of_the_gate_has_its_words():
 
 
 def test_what_a_model_costs():
-    """The megabytes are those of the pinned packages and files."""
+    """The page gives the sizes in megabytes of the pinned packages and files."""
     known = KNOWN["e5-small"]
     fetched = sum(piece.wheel_bytes for piece in known.pieces) / 1_000_000
 
@@ -101,7 +101,7 @@ def test_what_a_model_costs():
 
 @pytest.mark.campaign
 def test_the_commands_run(tmp_path):
-    """Every `beaver` line of the page runs, in order, in an empty folder; the answer is the one that is shown."""
+    """Every `beaver` line of the page runs in order in an empty folder, with the answer that the page shows."""
     (tmp_path / "beaver").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m beaver_hooks.cli "$@"\n')
     (tmp_path / "beaver").chmod(0o700)
     folder = tmp_path / "work"

@@ -40,7 +40,7 @@ def recall(memory, prompt="From which branch is billing deployed?"):
 
 
 async def test_list(memory, run):
-    """What is active in the session comes first, then what is recent."""
+    """`list` shows the memories active in the session first, then the recent ones."""
     assert "There are no memories yet." == await run("list")
     one, two = add(memory, type="decision"), add(memory, "Likes tea.")
     recall(memory)
@@ -57,7 +57,7 @@ async def test_list(memory, run):
 
 
 async def test_overview(memory, run):
-    """The overview shows the same in short."""
+    """`overview` shows at most five active and five recent memories."""
     ids = [add(memory, f"Billing fact {number}.") for number in range(7)]
     recall(memory, "What is known of billing?")
     lines = (await run("overview")).split("\n")
@@ -68,7 +68,7 @@ async def test_overview(memory, run):
 
 
 async def test_active_and_recent(memory, run):
-    """Each of the two lists can be had alone; nothing is active where nothing was recalled."""
+    """`active` and `recent` each show one of the two lists, and `active` says when this process recalled nothing."""
     assert "There are no memories yet." == await run("recent")
     one, two = add(memory), add(memory, "Likes tea.")
     assert "This process has recalled nothing in this session." in await run("active")
@@ -79,7 +79,7 @@ async def test_active_and_recent(memory, run):
 
 
 async def test_pin_and_unpin(memory, run):
-    """Pinning is kept, shown and told, and can be taken back."""
+    """`pin` and `unpin` answer with the memory, show in `list`, and report their outcome."""
     report, id_ = RecordingReport(), add(memory)
 
     assert f"{id_} is pinned: {STABLE}" == await run("pin", str(id_), report=report)
@@ -89,7 +89,7 @@ async def test_pin_and_unpin(memory, run):
 
 
 async def test_forget_shows_first(memory, run):
-    """Without the second word nothing is forgotten."""
+    """`forget` without the word `yes` forgets nothing."""
     id_ = add(memory)
 
     assert f"Write `forget {id_} yes` to erase it." in await run("forget", str(id_))
@@ -97,7 +97,7 @@ async def test_forget_shows_first(memory, run):
 
 
 async def test_forget(memory, run, tmp_path):
-    """With it the memory is gone, from everywhere, and that is told."""
+    """`forget ID yes` erases the memory from every file and reports an event."""
     report, id_ = RecordingReport(), add(memory)
     recall(memory)
     answer = await run("forget", str(id_), "yes", report=report)
@@ -111,7 +111,7 @@ async def test_forget(memory, run, tmp_path):
 
 
 async def test_what_has_lapsed_can_be_forgotten(memory, run):
-    """What is expired or superseded is in no list and cannot be pinned, and is forgotten by its id."""
+    """`list` leaves out expired and superseded memories and `pin` refuses them; `forget` takes their ids."""
     ago = memory.clock.now() - timedelta(hours=1)
     ids = [add(memory, expires_at=ago), add(memory, "Another.", valid_until=ago)]
 
@@ -125,7 +125,7 @@ async def test_what_has_lapsed_can_be_forgotten(memory, run):
 
 
 async def test_what_was_forgotten_is_not_explained(memory, run):
-    """`why` shows nothing of a memory that was forgotten since."""
+    """`why` leaves out a memory that was forgotten since."""
     id_ = add(memory)
     recall(memory)
     await run("forget", str(id_), "yes")
@@ -146,7 +146,7 @@ async def test_why(memory, run):
 
 
 async def test_why_after_a_prompt_that_was_given_nothing(memory, run):
-    """It says so and why, and then shows the recall before; before any recall it says that alone."""
+    """`why` after a skipped prompt names the reason, and then explains the recall before it if there was one."""
     add(memory)
     recall(memory, "thanks")
     alone = await run("why")
@@ -163,7 +163,7 @@ async def test_why_after_a_prompt_that_was_given_nothing(memory, run):
 
 
 async def test_why_something_was_not_given(memory, run):
-    """What stands in the conversation is not given again, and `why` says so."""
+    """`why` says that a memory was not given because the conversation already holds it."""
     add(memory)
     recall(memory, f"{STABLE} Is that so?")
 
@@ -171,7 +171,7 @@ async def test_why_something_was_not_given(memory, run):
 
 
 async def test_why_heeds_trust(memory, run):
-    """Whoever may not see a memory does not see it in `why` either."""
+    """`why` leaves out a memory that the trust of the caller does not show."""
     add(memory)
     recall(memory)
 
@@ -179,7 +179,7 @@ async def test_why_heeds_trust(memory, run):
 
 
 async def test_search(memory, run):
-    """Search shows rows with scores."""
+    """`search` shows the memories that fit, and says when there are none."""
     add(memory)
 
     assert STABLE in await run("search", "billing", "branch")
@@ -187,7 +187,7 @@ async def test_search(memory, run):
 
 
 async def test_status(memory, run):
-    """Status shows how many memories there are for whoever asks, and what is wrong."""
+    """`status` counts the memories that the user sees, and names the trouble."""
     add(memory)
     add(memory, "The office closes at six.", owner=Owner())
     add(memory, "Of bob.", owner=Owner(user="bob"), type="confession")
@@ -199,7 +199,7 @@ async def test_status(memory, run):
 
 @pytest.mark.parametrize("trust", ["inner", "familiar", "public"])
 async def test_status_heeds_trust(memory, run, trust):
-    """Whoever may not see all stores is told no numbers: they would be about the others, too."""
+    """`status` gives no counts to a caller whose trust does not show all stores."""
     add(memory)
 
     assert "trouble: none" == await run("status", trust=trust)
@@ -240,7 +240,7 @@ async def test_refused(memory, run, name, words):
 
 @pytest.mark.parametrize("context", [{"user": "bob"}, {"user": None}, {"trust": "inner"}, {"trust": "public"}])
 async def test_only_what_is_ones_own(memory, run, context):
-    """Another's memory, and one that the trust does not show, can be neither pinned nor forgotten."""
+    """A memory of another user, or one that the trust hides, can be neither pinned nor forgotten."""
     id_ = add(memory)
     for name, words in (("pin", ()), ("forget", ()), ("forget", ("yes",))):
         with pytest.raises(CommandRefused, match="There is no memory"):
@@ -250,7 +250,7 @@ async def test_only_what_is_ones_own(memory, run, context):
 
 
 async def test_what_belongs_to_everybody_is_seen_and_not_changed(memory, run):
-    """A user sees what belongs to everybody of the tenant; to change it is nobody's alone."""
+    """Every user of a tenant sees a memory without a user, and only a caller without a user forgets it."""
     id_ = add(memory, owner=Owner())
 
     assert STABLE in await run("list")
@@ -260,7 +260,7 @@ async def test_what_belongs_to_everybody_is_seen_and_not_changed(memory, run):
 
 
 async def test_public(memory, run):
-    """The public is shown nothing, and told so."""
+    """`list` and `search` tell a public caller that its trust is too low."""
     add(memory)
 
     assert ["The trust of this user is too low to see memories."] * 2 == [
@@ -270,7 +270,7 @@ async def test_public(memory, run):
 
 
 async def test_search_for_a_phrase(run, memory):
-    """Quoted words are found in this order, and a star stands for the end of a word."""
+    """`search` finds quoted words in their order, and a star stands for the end of a word."""
     add(memory, "A blue whale dives.")
     add(memory, "The whale is blue.")
 

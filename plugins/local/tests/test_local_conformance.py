@@ -11,7 +11,7 @@ from beaver_memory.embedding.settings import EmbeddingSettings
 
 
 class LocalHarness(PluginHarness):
-    """Its embedder is on a port where nobody answers: the credential is sent nowhere, and words alone find."""
+    """Uses an embedder on a port without a listener: no credential leaves, and words alone find memories."""
 
     card = PluginCard(
         plugin="local",

@@ -1,4 +1,4 @@
-"""What is done beside turns, with a real provider on the loopback interface that fails when it is told to."""
+"""Work beside turns, with a real provider on the loopback interface that fails on demand."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ from beaver_toolkit.workers import Workers
 
 
 class Told(RecordingReport):
-    """A report that can be waited for."""
+    """A report with a signal that tests wait for."""
 
     def __init__(self):
         super().__init__()
@@ -75,7 +75,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
-        with contextlib.suppress(ConnectionError):  # whoever asked may not wait any more
+        with contextlib.suppress(ConnectionError):  # the client may have gone away
             self.wfile.write(answer)
         self.server.heard.notify()
 
@@ -138,7 +138,7 @@ async def wait_for(signal, condition):
 
 
 async def until(condition):
-    """Wait for what nobody tells of."""
+    """Wait for a condition that sends no signal."""
     await asyncio.to_thread(look_for, condition, time.monotonic() + 20)
 
 
@@ -153,7 +153,7 @@ def embedded(plugin):
 
 
 async def test_written_is_embedded(start, provider):
-    """What is written is embedded in the background, and a batch that is under way when the plugin stops is kept."""
+    """The plugin embeds a new memory in the background, and keeps a batch that is under way when it stops."""
     plugin, _ = await start()
     await write(plugin, "Ann likes tea.")
     await wait_for(provider.heard, lambda: ("one", "Ann likes tea.") in provider.asked)
@@ -164,7 +164,7 @@ async def test_written_is_embedded(start, provider):
 
 
 async def test_what_was_left_is_embedded_at_the_start(start, provider):
-    """What an earlier process had no time to embed, or could not, is embedded by the next one."""
+    """A memory that an earlier process could not embed is embedded by the next process."""
     provider.status = 401
     first, _ = await start()
     await write(first, "Ann likes tea.")
@@ -175,7 +175,7 @@ async def test_what_was_left_is_embedded_at_the_start(start, provider):
 
 
 async def test_failure_and_recovery(start, provider):
-    """A provider that fails degrades the health once, is audited, and recovers by itself at the next write."""
+    """A failing provider degrades the health once and is reported, and the next write ends the trouble."""
     plugin, report = await start()
     provider.status = 401
     await write(plugin, "Ann likes tea.")
@@ -195,7 +195,7 @@ async def test_failure_and_recovery(start, provider):
 
 
 async def test_a_provider_that_hangs(start, provider):
-    """While it hangs, two turns ask it, and all others are given what words find, without asking."""
+    """While the provider hangs only two turns ask it, and every turn is given the memories that words find."""
     plugin, _ = await start(clock=FrozenClock())
     await write(plugin, "Ann likes tea.")
     await until(lambda: embedded(plugin) == 1)
@@ -213,7 +213,7 @@ async def test_a_provider_that_hangs(start, provider):
 
 
 async def test_a_probe_beside_the_turns(start, provider):
-    """A provider that failed is asked again by nobody's turn, and an answer ends the trouble."""
+    """The plugin probes a failed provider between turns, and an answer ends the trouble."""
     clock = FrozenClock()
     plugin, report = await start(clock=clock)
     await write(plugin, "Ann likes tea.")
@@ -238,7 +238,7 @@ async def test_a_probe_beside_the_turns(start, provider):
 
 
 async def test_many_are_embedded_in_batches(start, provider):
-    """However many there are, all are embedded, and stopping in between waits for no more than a batch."""
+    """All of many new memories are embedded."""
     plugin, report = await start()
     for number in range(70):
         await write(plugin, f"Tea number {number}.")
@@ -250,7 +250,7 @@ async def test_many_are_embedded_in_batches(start, provider):
 
 
 async def test_another_model(start, provider, tmp_path):
-    """After a change of the model queries go to the old one until all is embedded anew, and to the new one then."""
+    """After a change of the model queries use the old model until the new one has embedded every memory."""
     question = make_turn(prompt="Who likes tea?", user="ann", trust="full")
     plugin, _ = await start("one")
     await write(plugin, "Ann likes tea.")
@@ -276,7 +276,7 @@ async def test_another_model(start, provider, tmp_path):
     "text", ["", "no json", "[]", '{"provider": "nobody"}', '{"provider": 1}', '{"provider": ["static"]}', "{}"]
 )
 async def test_a_record_that_cannot_be_read(start, provider, tmp_path, text):
-    """What was chosen before is a help and no more: whatever is in that file, the memory opens and finds."""
+    """The memory opens and recalls whatever the record of the last embedder contains."""
     (tmp_path / RECORD).write_text(text)
     plugin, _ = await start()
     await write(plugin, "Ann likes tea.")
@@ -286,7 +286,7 @@ async def test_a_record_that_cannot_be_read(start, provider, tmp_path, text):
 
 
 async def test_upkeep_that_fails(start, tmp_path):
-    """What cannot be written beside turns is told, degrades the health, and keeps nobody from recall."""
+    """A failing upkeep reports an event and degrades the health, and recall goes on."""
     (tmp_path / RECORD).mkdir()
     plugin, report = await start()
     await wait_for(report.signal, lambda: "upkeep_IsADirectoryError" in report.degradations)
@@ -298,7 +298,7 @@ async def test_upkeep_that_fails(start, tmp_path):
 
 
 async def test_a_call_that_hangs_at_the_end(start, monkeypatch):
-    """Stopping waits a while for a call that hangs, says that it does, and leaves it to its thread."""
+    """Stopping the plugin ends while a call still hangs, and reports that the call goes on."""
     monkeypatch.setattr(plugin_module, "STOP_SECONDS", 0.05)
     plugin, report = await start()
     hang, entered = threading.Event(), threading.Event()
@@ -316,7 +316,7 @@ async def test_a_call_that_hangs_at_the_end(start, monkeypatch):
     [(None, None, None), (60.0, None, 60.0), (None, 0.0, 0.0), (60.0, 3.0, 3.0), (60.0, 0.0, 1.0)],
 )
 def test_a_failure_is_not_followed_at_once(retry, probe, expected):
-    """A probe is made in its time; where the round before it failed it waits, so that nothing spins while all is full."""
+    """The upkeep pauses until the next probe is due, and waits after a failed round, so that it never spins."""
     upkeep = Upkeep(SimpleNamespace(probe_in=lambda: probe), Workers("none"), RecordingReport())
 
     assert expected == upkeep._pause(retry)

@@ -1,4 +1,4 @@
-"""What holds everywhere lies with the person: two projects and a home directory, hosts with real folders."""
+"""Memories that hold everywhere are kept with the person: two projects, a home directory, hosts with real folders."""
 
 import contextlib
 import json
@@ -101,7 +101,7 @@ async def commanded(host, name, *words):
 
 
 async def test_what_holds_everywhere_is_found_in_every_project(host):
-    """A preference said in one project is searched, recalled and read in another one, and at home under its own id."""
+    """A preference written in one project is found, recalled and read in another, and at home under its own id."""
     async with host("one") as one:
         written = await tool(one, "memory_write", title=TEA, type="preference")
     async with host("two") as two:
@@ -118,7 +118,7 @@ async def test_what_holds_everywhere_is_found_in_every_project(host):
 
 
 async def test_what_belongs_to_a_project_stays_there(host, own_home):
-    """What is said about a project is in its database alone, which needs no other one."""
+    """A memory about a project is in that project's database alone, and no database of the person is made."""
     async with host("one") as one:
         written = await tool(one, "memory_write", title=BRANCH)
         found = await titles(one, "stable")
@@ -128,7 +128,7 @@ async def test_what_belongs_to_a_project_stays_there(host, own_home):
 
 
 async def test_reading_makes_no_database(host, own_home):
-    """Whatever is read, asked for or changed in a project: the database of the person is made by what is written to it."""
+    """Reading, recall and status in a project create no database of the person."""
     async with host("one") as one:
         await tool(one, "memory_search", query="tea")
         await tool(one, "memory_get", ids=[1, FIRST])
@@ -142,7 +142,7 @@ async def test_reading_makes_no_database(host, own_home):
 
 
 async def test_what_was_said_outside_of_projects_is_not_seen_in_one(host):
-    """Of what is in the home directory, a project sees what holds everywhere, and neither counts nor forgets the rest."""
+    """A project sees the global memories of the home directory, and neither sees nor counts its other memories."""
     async with host(".") as outside:
         await tool(outside, "memory_write", project="errands", title="The shop opens at nine.", related_people=["Bob"])
         await tool(outside, "memory_write", project="errands", title=TEA, type="preference", related_people=["Ann"])
@@ -155,7 +155,7 @@ async def test_what_was_said_outside_of_projects_is_not_seen_in_one(host):
 
 
 async def test_commands_of_a_conversation_take_ids_of_the_person(host, own_home):
-    """What holds everywhere is listed, pinned and forgotten in a conversation of any project, and leaves no trace."""
+    """A conversation of any project lists, pins and forgets global memories, and forgetting leaves no trace."""
     async with host("one") as one:
         await tool(one, "memory_write", title=TEA, type="preference")
         await tool(one, "memory_write", title=BRANCH)
@@ -184,7 +184,7 @@ async def test_the_prompt_index_lists_both(host):
 
 
 async def test_users_and_trust_are_as_ever(host):
-    """Nobody else's memories of the person are seen, and of one's own those that the trust allows."""
+    """A project shows the person's memories only to their user, and only the stores that the trust allows."""
     async with host("one") as one:
         for store in ("private", "shared"):
             await tool(one, "memory_write", title=f"Ann's {store} tea.", type="preference", store=store)
@@ -198,7 +198,7 @@ async def test_users_and_trust_are_as_ever(host):
 
 
 async def test_one_database_where_one_is_named(host, own_home, tmp_path):
-    """A configured `databasePath` holds all, and so does a named state folder: ids are as they are there."""
+    """A configured `databasePath` or state folder holds all memories in one database, with the ids of that database."""
     path = tmp_path / "own.db"
     async with host("one", databasePath=str(path)) as one:
         first = await tool(one, "memory_write", title=TEA, type="preference")
@@ -209,7 +209,7 @@ async def test_one_database_where_one_is_named(host, own_home, tmp_path):
 
 
 async def test_two_names_of_one_folder(host, own_home, monkeypatch, tmp_path):
-    """Where the folder of the project is that of the person by another name, there is one database."""
+    """A project folder that is the person's folder by another name has one database."""
     (tmp_path / "link").symlink_to(own_home)
     monkeypatch.setenv("HOME", str(tmp_path / "link"))
     async with host("../link") as linked:
@@ -223,7 +223,7 @@ async def test_two_names_of_one_folder(host, own_home, monkeypatch, tmp_path):
 
 @pytest.fixture
 def earlier(own_home):
-    """A project's database as earlier versions made it: what holds everywhere lies in it, too."""
+    """A project's database of an earlier version, with the global memories in it."""
     folder = database(own_home / "one").parent
     folder.mkdir(parents=True)
     with MemoryEngine.open(folder) as engine:
@@ -236,7 +236,7 @@ def earlier(own_home):
 
 
 async def test_a_folder_of_the_earlier_version_opens(host, own_home, earlier):
-    """All of it is found under its ids, and nothing is moved by itself."""
+    """A database of an earlier version opens with all memories under their ids, and none is moved."""
     async with host("one") as one:
         found = await tool(one, "memory_get", ids=[1, 2, 3])
         searched = await titles(one, "tea office branch")
@@ -246,7 +246,7 @@ async def test_a_folder_of_the_earlier_version_opens(host, own_home, earlier):
 
 
 async def test_a_new_memory_holds_in_its_project_unless_it_is_a_preference(host):
-    """A turn that names no project writes facts for the project that it runs in, and preferences for all of them."""
+    """A turn that names no project writes facts for the project of its folder, and preferences for all projects."""
     async with host("one") as one:
         written = [
             (await tool(one, "memory_write", title=title, type=type_, project=""))["id"]
@@ -257,7 +257,7 @@ async def test_a_new_memory_holds_in_its_project_unless_it_is_a_preference(host)
 
 
 async def test_the_same_said_again_is_what_an_earlier_version_left(host, own_home, earlier):
-    """It is one more mention of that, and in another project a memory of that project; in both it is shown once."""
+    """A repeat of a memory of an earlier version is a mention in its project, and a new memory in another project."""
     async with host("one") as one:
         again = await tool(one, "memory_write", title=TEA, type="discovery", project="")
     async with host("two") as two:
@@ -272,7 +272,7 @@ async def test_the_same_said_again_is_what_an_earlier_version_left(host, own_hom
 
 
 async def test_what_an_earlier_version_left_is_changed_and_forgotten_there(host, earlier):
-    """Its ids go on naming it: it is pinned, followed and erased in the project's database."""
+    """A memory of an earlier version is pinned, followed and erased in the project's database under its id."""
     async with host("one") as one:
         pinned = await commanded(one, "pin", "1")
         history = await tool(one, "memory_history", observation_id=1)
@@ -305,7 +305,7 @@ class Letters:
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
     def close(self):
-        """Nothing is open."""
+        """Does nothing, because nothing is open."""
 
 
 KEY = Letters().identity.key
@@ -337,7 +337,7 @@ def seen(**more):
 
 
 def answers(engine, **more):
-    """Return what is found, with scores."""
+    """Return the scores and titles of all hits, sorted."""
     texts = ["tea in the garden", "billing", "rain kitchen stable", ""]
     found = [engine.search(Query(text=text, filters=seen(**more), limit=99)) for text in texts]
     return [sorted((-round(hit.score, 5), hit.memory.title) for hit in each.hits) for each in found]
@@ -346,7 +346,7 @@ def answers(engine, **more):
 @pytest.mark.parametrize("embedder", [None, Letters()], ids=["words", "vectors"])
 @pytest.mark.parametrize("narrowed", [{}, {"scopes": ("project",)}, {"scopes": ("global",)}, {"types": ("none",)}])
 def test_two_databases_rank_as_one(tmp_path, embedder, narrowed):
-    """A search finds in both at once what it finds in one database with all memories, with the same scores."""
+    """A search over two databases returns the same memories and scores as over one database with all of them."""
     with MemoryEngine.open(tmp_path / "all", embedder=embedder, clock=FrozenClock(NOW)) as engine:
         engine.add(map(said, range(48)))
         engine.embed(limit=100)
@@ -362,7 +362,7 @@ def test_two_databases_rank_as_one(tmp_path, embedder, narrowed):
 
 
 def test_what_is_done_beside_searching_is_done_in_both(tmp_path):
-    """Memories are embedded, indexed, counted, listed, checked and noted as recalled wherever they lie."""
+    """Memories in both databases are embedded, indexed, counted, listed, checked and touched."""
     with joint(tmp_path) as engine:
         ids = engine.remember(map(said, range(4)))
         ids = [each.id for each in ids]
@@ -383,7 +383,7 @@ def test_what_is_done_beside_searching_is_done_in_both(tmp_path):
 
 
 def test_a_new_model_takes_over_in_both(tmp_path):
-    """Queries go to the model before until both databases are embedded with the new one."""
+    """Queries use the earlier model until both databases are embedded with the new one."""
     with joint(tmp_path) as engine:
         engine.add(map(said, range(8)))
         engine.embed(limit=100)
@@ -400,7 +400,7 @@ def test_a_new_model_takes_over_in_both(tmp_path):
 
 
 def test_the_tables_of_sqlite_vec_are_in_both(tmp_path):
-    """Where sqlite-vec finds the nearest vectors, it does so in each database."""
+    """With sqlite-vec, each database has its own table of vectors."""
     pytest.importorskip("sqlite_vec")
     troubles = []
 
@@ -420,7 +420,7 @@ def test_the_tables_of_sqlite_vec_are_in_both(tmp_path):
 
 
 def test_forgetting_leaves_nothing_in_either(tmp_path):
-    """What is forgotten is in no file of both folders, indexes included."""
+    """Forgetting removes a memory from every file of both folders, indexes included."""
     secrets = [NewMemory(title=f"The zebra {scope}.", owner=ANN, scope=scope) for scope in ("global", "project")]
     with joint(tmp_path) as engine:
         engine.add(map(said, range(8)))
@@ -436,7 +436,7 @@ def test_forgetting_leaves_nothing_in_either(tmp_path):
 
 
 def test_a_forgetting_that_fails_half_way(tmp_path):
-    """Where one database cannot forget, that is said, and no index keeps what the other one has forgotten."""
+    """Forgetting with one missing database raises an error, and the other's indexes keep nothing of the memory."""
     with joint(tmp_path) as engine:
         ids = engine.add(
             [NewMemory(title=f"The zebra {scope}.", owner=ANN, scope=scope) for scope in ("global", "project")]
@@ -449,7 +449,7 @@ def test_a_forgetting_that_fails_half_way(tmp_path):
 
 
 def test_memories_of_the_person_are_changed_there(tmp_path):
-    """What one holds everywhere says may change, and where it holds may not."""
+    """A global memory can be changed in the person's database, but its scope cannot."""
     with joint(tmp_path) as engine:
         (id_,) = engine.add(said(1))
         changed = engine.change(id_, seen(), event="UPDATE", title="The owl", pinned=True)
@@ -495,7 +495,7 @@ def a_folder(path):
     [(newer, "newer"), (damaged, "corrupt"), (emptied, "emptied"), (a_folder, "cannot_open")],
 )
 async def test_an_unusable_database_of_the_person_costs_its_memories_alone(host, own_home, spoil, category):
-    """A project's memories go on; an event, health and the refusal of a write say why, and nothing is put elsewhere."""
+    """A damaged database of the person costs its memories alone: events, health and refused writes name the fault."""
     async with host("one") as one:
         await tool(one, "memory_write", title=TEA, type="preference")
         await tool(one, "memory_write", title=BRANCH)
@@ -514,7 +514,7 @@ async def test_an_unusable_database_of_the_person_costs_its_memories_alone(host,
 
 
 async def test_a_home_directory_in_which_nothing_can_be_kept(host, own_home):
-    """Where the person has no folder, a project's memory works, and refuses what it would keep there."""
+    """Without a folder for the person, a project's memory works and refuses global memories."""
     (own_home / ".beaver").write_text("in the way")
     async with host("one") as one:
         refused = await tool(one, "memory_write", title=TEA, type="preference")
@@ -524,7 +524,7 @@ async def test_a_home_directory_in_which_nothing_can_be_kept(host, own_home):
 
 
 def test_a_database_that_is_well_again(tmp_path):
-    """What could not be read is left alone for a while, and is there again afterwards; both is told once."""
+    """A store rests after a failed read and retries afterwards; it reports the failure and the recovery once."""
     clock, told = FrozenClock(NOW), []
     path = made(tmp_path / "person.db")
     with contextlib.closing(SqliteStore.open(path)):
@@ -544,7 +544,7 @@ def test_a_database_that_is_well_again(tmp_path):
 
 
 def test_terms_of_a_newer_version(tmp_path):
-    """A database of the person that a newer version has analysed is left alone by this one, and by no mistake searched."""
+    """A database of the person with terms of a newer version is neither searched nor written."""
     with joint(tmp_path) as engine:
         engine.add(map(said, range(4)))
     with contextlib.closing(SqliteStore.open(tmp_path / "person" / "memory.db")) as store:
@@ -558,7 +558,7 @@ def test_terms_of_a_newer_version(tmp_path):
 
 
 def test_a_closed_store_makes_nothing(tmp_path):
-    """After closing nothing is opened or made any more."""
+    """A closed store refuses to create its database."""
     store = PersonalStore(tmp_path / "person.db")
     store.close()
     with pytest.raises(StoreError, match="is closed"):
@@ -567,7 +567,7 @@ def test_a_closed_store_makes_nothing(tmp_path):
 
 
 def test_a_check_names_the_database(tmp_path):
-    """What is wrong with the database of the person is said with its path."""
+    """A check names the path of the person's database in each problem that it finds there."""
     with joint(tmp_path) as engine:
         engine.add(map(said, range(4)))
         with contextlib.closing(sqlite3.connect(tmp_path / "person" / "memory.db")) as connection:
@@ -577,7 +577,7 @@ def test_a_check_names_the_database(tmp_path):
 
 
 def test_a_folder_that_cannot_be_looked_into(tmp_path, monkeypatch):
-    """A database that may be there and cannot be looked for is a fault, and not an absence."""
+    """A database that cannot be looked for counts as a fault, not as a missing file."""
     monkeypatch.setattr(os, "lstat", refused)
     store = PersonalStore(tmp_path / "person.db")
     assert (None, "cannot_open") == (store.attempt(SqliteStore.owners), store.trouble.category)
@@ -598,7 +598,7 @@ sys.stdin.read()
 
 
 def test_a_database_that_another_process_locks(tmp_path, monkeypatch):
-    """While another program holds the person's database, the project's memories are found."""
+    """While another program locks the person's database, the project's memories are found."""
     monkeypatch.setattr(personal_module, "PATIENCE", 0.1)
     with joint(tmp_path) as engine:
         engine.add(map(said, range(4)))
@@ -636,7 +636,7 @@ with MemoryEngine.open(folder / name, personal=personal) as engine:
 
 
 def test_two_projects_write_at_once(tmp_path):
-    """Two processes, each in its own project, write to one database of the person: all of it is there, and once."""
+    """Two processes in their own projects write to one database of the person without losing or doubling a memory."""
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, tmp_path, name]) for name in ("one", "two")]
     assert [0, 0] == [each.wait(timeout=60) for each in writers]
     with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as store:
@@ -653,7 +653,7 @@ def test_two_projects_write_at_once(tmp_path):
 
 
 def test_moving_that_is_interrupted_is_done_again(tmp_path, monkeypatch):
-    """A memory is with the person before it leaves the project: moved again it is there once, with its mentions."""
+    """An interrupted move leaves a memory in both databases, and the next move leaves it once, with its mentions."""
     with MemoryEngine.open(tmp_path / "project", clock=FrozenClock(NOW)) as engine:
         for _ in range(3):
             engine.remember(NewMemory(title=TEA, owner=ANN, narrative="From the can."))
@@ -677,7 +677,7 @@ def unwritable(*_, **__):
 
 
 def test_moving_to_where_nothing_can_be_kept(tmp_path):
-    """What cannot be kept with the person stays with the project."""
+    """A memory that cannot be moved to the person stays with the project."""
     with MemoryEngine.open(tmp_path / "project", clock=FrozenClock(NOW)) as engine:
         engine.add(NewMemory(title=TEA, owner=ANN))
     with joint(tmp_path) as engine:

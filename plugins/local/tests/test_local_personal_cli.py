@@ -105,7 +105,7 @@ def test_numbers_indexes_and_checks_are_of_both(beaver):
 
 
 def test_a_damaged_database_of_the_person(beaver, own_home):
-    """The project's memories are listed with a line that says what is left out; `check` names the file."""
+    """`list` warns about the person's damaged database and shows the project's memories; `check` names the file."""
     beaver("one", "add", TEA, "--type", "preference")
     beaver("one", "add", BRANCH)
     path = plugin_folder(own_home) / "memory.db"
@@ -207,7 +207,7 @@ def test_which_folder_a_model_is_taken_from(tmp_path, person, project, chosen):
 
 
 def test_models_where_the_person_has_no_folder(beaver, own_home):
-    """What is in a project is listed where the home directory holds something else in its place."""
+    """`embedder list` works where a file stands in place of the person's folder, and `embedder install` fails."""
     own_home.mkdir()
     (own_home / ".beaver").write_text("in the way")
     listed, refused = beaver("one", "embedder", "list"), beaver("one", "embedder", "install")

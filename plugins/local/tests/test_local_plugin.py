@@ -75,7 +75,7 @@ def others(*wanted):
 
 
 async def is_refused(call):
-    """Whether a tool or a command is not for its caller; what else it says, it says to those who may use it."""
+    """Return whether a tool or a command is refused to its caller; other errors go to callers who may use it."""
     try:
         await call
     except NotAllowed:
@@ -93,7 +93,7 @@ def shown(turn):
 
 
 async def test_off_by_default(tmp_path, caplog):
-    """Merely installed it is disabled: no rule, no tools, no commands, no recall, no file, no warning."""
+    """A plugin that is only installed is disabled: no rule, tools, commands, recall, files or warnings."""
     events, config = (
         MemorySink(),
         parse_config(json.dumps({"memory": {"mode": "curated"}, "plugins": {"disabled": others("curated")}})),
@@ -113,7 +113,7 @@ async def test_off_by_default(tmp_path, caplog):
 
 @pytest.mark.parametrize(("enabled", "state"), [(False, "disabled"), (True, "ok")])
 def test_shown_by_the_command_line(tmp_path, enabled, state):
-    """`beaver plugins` and `beaver doctor` show it as it is, off or on, and find nothing wrong with either."""
+    """`beaver plugins` and `beaver doctor` show the plugin as on or off, and report no problem with either."""
     config = tmp_path / "config.json"
     section = {"enabled": enabled, "embedding": {"provider": "none"}}
     config.write_text(
@@ -141,7 +141,7 @@ def test_shown_by_the_command_line(tmp_path, enabled, state):
 
 
 def test_importing_it_is_cheap():
-    """Whoever has not chosen it imports neither engine nor numpy; they are imported off the loop when it is opened."""
+    """Importing and describing the plugin imports neither the engine nor numpy."""
     heavy = ("numpy", "apsw", "Stemmer", "onnxruntime", "httpx", "beaver_memory.engine")
     code = (
         "import sys, beaver_hooks_local; plugin = beaver_hooks_local.make_plugin(); plugin.describe();"
@@ -154,7 +154,7 @@ def test_importing_it_is_cheap():
 
 
 def test_described():
-    """It says who it is: settings, path, and one short rule that is the same bytes always."""
+    """The plugin describes itself with settings, a path and one short rule that is always the same bytes."""
     info = make_plugin().describe()
 
     assert (LocalSettings, "memory.local", (RULE,)) == (info.settings, info.settings_path, info.rules)
@@ -165,7 +165,7 @@ def test_described():
 
 
 async def test_written_and_recalled(make_host):
-    """What the tool writes in one session is recalled in another one, as a reference and never in the system prompt."""
+    """A memory that the tool writes in one session is recalled in another, as a reference outside the system prompt."""
     async with make_host() as host:
         stored = await write(host)
         turn = await run_turn(host)
@@ -185,7 +185,7 @@ async def test_written_and_recalled(make_host):
 
 
 async def test_recalled_in_another_process(make_host, tmp_path):
-    """What one process writes another one recalls."""
+    """A memory that one process writes is recalled by another."""
     async with make_host() as host:
         await write(host)
     code = (
@@ -204,7 +204,7 @@ async def test_recalled_in_another_process(make_host, tmp_path):
 
 
 async def test_tools(make_host):
-    """The seven tools are offered, and lead from search over timeline to the whole."""
+    """The host offers the seven tools, which lead from search over timeline to whole memories."""
     async with make_host() as host:
         assert TOOLS == [tool.name for tool in host.tools["local"]]
         await write(host, narrative="Because main moves.")
@@ -236,7 +236,7 @@ async def test_commands(make_host):
 
 @pytest.mark.parametrize("trust", list(Trust))
 async def test_tools_and_commands_are_for_those_who_see_a_store(make_host, trust):
-    """They are offered and run at full, inner and familiar trust; at public trust all of them are refused."""
+    """Tools and commands are offered and run at full, inner and familiar trust, and refused at public trust."""
     context = CommandContext(session="s1", user="ann", trust=trust)
     async with make_host() as host:
         names = [command.name for command in host.commands["local"]]
@@ -254,7 +254,7 @@ async def test_tools_and_commands_are_for_those_who_see_a_store(make_host, trust
 
 
 async def test_the_rule(make_host):
-    """The rule is there while the plugin is, the same in every turn."""
+    """The rule is the same in every turn while the plugin runs."""
     async with make_host() as host:
         before = (await run_turn(host)).system_prompt("Base.")
         await write(host)
@@ -269,14 +269,14 @@ async def test_the_rule(make_host):
     ("given", "seen"), [({}, True), ({"user": "bob"}, False), ({"user": None}, False), ({"trust": "inner"}, False)]
 )
 async def test_who_sees_it(make_host, given, seen):
-    """A private memory is seen by its user with full trust, and by nobody else."""
+    """A recall shows a private memory to its user at full trust, and to no other turn."""
     async with make_host() as host:
         await write(host)
         assert seen == (STABLE in shown(await run_turn(host, **given)))
 
 
 async def test_recalls_are_noted(make_host):
-    """What was given to a turn has a moment at which it was recalled last, when the plugin has stopped."""
+    """A memory that a turn was given has a time of last access once the plugin has stopped."""
     async with make_host() as host:
         await write(host)
         await run_turn(host)
@@ -313,7 +313,7 @@ async def test_trace_file(make_host, tmp_path):
 
 
 async def test_a_trace_that_cannot_be_written(make_host, tmp_path):
-    """It is told and shown by the health, and everything else goes on."""
+    """A trace file that cannot be written degrades the health, and recall goes on."""
     folder = tmp_path / "traces"
     folder.mkdir()
     (folder / "t.jsonl").symlink_to(tmp_path / "elsewhere")
@@ -327,7 +327,7 @@ async def test_a_trace_that_cannot_be_written(make_host, tmp_path):
 
 @pytest.mark.parametrize("room", [2000, 1500, 700])
 async def test_a_list_that_the_host_has_no_room_for(make_host, room):
-    """Of a prompt index that is longer than the host's bound some pages are shown, and it is not lost whole."""
+    """Of a prompt index beyond the host's bound some pages are shown."""
     async with make_host(host=HostSettings(reference_tokens=room)) as host:
         for number in range(40):
             await write(host, f"Fact {number} of the garden: {chr(97 + number % 26) * 60} {number * 7919}")
@@ -339,7 +339,7 @@ async def test_a_list_that_the_host_has_no_room_for(make_host, room):
 
 
 async def test_a_small_budget_of_the_turn(make_host):
-    """A turn with a small budget of its own is given as much of the list as fits."""
+    """A turn with a small budget is given the part of the index that fits."""
     async with make_host() as host:
         for number in range(40):
             await write(host, f"Fact {number} of the garden: {chr(97 + number % 26) * 60} {number * 7919}")
@@ -353,7 +353,7 @@ async def test_a_small_budget_of_the_turn(make_host):
 
 
 async def test_a_database_that_cannot_be_used(tmp_path):
-    """The plugin does not start, and says why; the file is left alone."""
+    """With an unusable database the plugin does not start and names the fault, and the file is left alone."""
     path = tmp_path / "memory.db"
     path.write_bytes(b"no database at all" * 1000)
     config = Config(memory=Memory(sections={"local": {"enabled": True, "databasePath": str(path)}}))
@@ -375,7 +375,7 @@ async def test_a_database_that_cannot_be_used(tmp_path):
     ],
 )
 async def test_why_it_does_not_start(tmp_path, settings, said):
-    """What `start` raises says what is wrong and what to do: nobody could mend the name of an exception."""
+    """`start` raises an error whose reason says which file or setting is wrong and what to do."""
     (tmp_path / "memory.db").write_bytes(b"no database at all" * 1000)
     given = {name: tmp_path / value if name == "database_path" else value for name, value in settings.items()}
     plugin = Local(environment={})
@@ -397,7 +397,7 @@ async def test_a_wrong_setting(make_host):
 
 
 async def test_a_model_that_is_not_installed(make_host):
-    """Words alone find then; the health says that the model is missing, for as long as the plugin runs."""
+    """Without the configured model a recall works by words, and the health says so while that model is configured."""
     async with make_host(embedding={"provider": "onnx"}) as host:
         await write(host)
         turn = await run_turn(host)
@@ -410,7 +410,7 @@ async def test_a_model_that_is_not_installed(make_host):
 
 
 async def test_a_key_that_is_not_set(make_host):
-    """Words alone find then; the health says that the key is missing, and the audit trail which variable to set."""
+    """Without the configured key a recall works by words; the health says so, and an event names the variable."""
     events = MemorySink()
     embedding = {"provider": "openai", "model": "m", "dimensions": 8, "apiKeyEnv": "ACME_API_KEY"}
     async with make_host(Local(environment={}), embedding=embedding, sinks=[events]) as host:
@@ -428,7 +428,7 @@ async def test_a_key_that_is_not_set(make_host):
 
 
 async def test_a_provider_that_is_down(make_host):
-    """Words alone find then, in the same turn, and the health says so; the key is nowhere."""
+    """With a provider that is down a recall works by words in the same turn, the health says so, and no key leaks."""
     canary, events = make_canary(), MemorySink()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -444,7 +444,7 @@ async def test_a_provider_that_is_down(make_host):
 
 
 async def test_a_search_that_hangs(make_host):
-    """A call that hangs holds neither the loop nor other turns, and closing goes on without it."""
+    """A hanging search blocks neither the event loop nor other turns."""
     plugin, hang, entered = make_plugin(), threading.Event(), threading.Event()
     host = make_host(plugin, embedding={"provider": "none"})
     await host.open()
@@ -472,7 +472,7 @@ async def test_a_search_that_hangs(make_host):
 
 
 async def test_ask_before_it_is_open(tmp_path):
-    """Between configure and start, and after stop, it says that it is not open."""
+    """A turn before `start` or after `stop` raises an error that the memory is not open."""
     plugin = Local(environment={})
     report = RecordingReport()
     settings = LocalSettings(enabled=True, embedding=EmbeddingSettings(provider="none"))
@@ -488,7 +488,7 @@ async def test_ask_before_it_is_open(tmp_path):
 
 
 async def test_two_hosts_side_by_side(make_host):
-    """Two hosts on one store see what the other one writes, at once."""
+    """Two hosts on one store see each other's memories at once."""
     async with make_host() as one, make_host() as other:
         await write(one)
         assert STABLE in shown(await run_turn(other))
@@ -497,7 +497,7 @@ async def test_two_hosts_side_by_side(make_host):
 
 
 async def test_many_turns_at_once(make_host):
-    """A hundred turns at once are all answered."""
+    """A hundred concurrent turns are all answered."""
     async with make_host() as host:
         await write(host)
         turns = await asyncio.gather(*(run_turn(host, session=f"s{number}") for number in range(100)))
@@ -507,7 +507,7 @@ async def test_many_turns_at_once(make_host):
 
 @pytest.mark.parametrize("tokens", [None, 700, *campaign(4500, 2000, 350, 60)])
 async def test_the_event_tells_what_the_model_got_of_the_index(make_host, tokens):
-    """The rows in the event are those in the message, whatever the host shows of references; nothing is cut behind it."""
+    """The index event counts the rows that the model sees, whatever token bound the host has."""
     events = MemorySink()
     settings = {} if tokens is None else {"reference_tokens": tokens}
     host = make_host(sinks=[events], host=HostSettings(**settings), promptIndex={"limit": 500})
@@ -529,7 +529,7 @@ async def test_the_event_tells_what_the_model_got_of_the_index(make_host, tokens
 
 
 async def test_the_formula_of_the_configuration_ranks(make_host):
-    """Each formula scores what a turn is given in a way of its own, through a host and its configuration."""
+    """Each configured formula gives a turn's memories its own scores."""
     clock = FrozenClock()
     async with make_host(Local(clock=clock)) as host:
         await write(host)

@@ -31,7 +31,7 @@ def settings_of(cls, prefix=""):
 
 @pytest.mark.parametrize(("name", "default"), [*settings_of(LocalSettings)])
 def test_settings(name, default):
-    """Each setting is in the table with its default; of the embedder those that most people need."""
+    """The table has each setting with its default, and the embedder's settings that most users need."""
     rows = [row for row in re.findall(r"^\| (`.+?) \| (.*?) \|", README, re.MULTILINE) if f"`{name}`" in row[0]]
     shown = {True: "`true`", False: "`false`"}.get(
         default, f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
@@ -42,7 +42,7 @@ def test_settings(name, default):
 
 
 def test_the_table_names_no_other_setting():
-    """Every setting that the table names is one."""
+    """Every setting in the table exists."""
     table = README.split("| setting of", 1)[1].split("\n\n", 1)[0]
     named = {name for row in table.splitlines()[2:] for name in re.findall(r"`([\w.]+)`", row.split("|")[1])}
 
@@ -68,9 +68,9 @@ def test_events():
 
 
 def test_the_library_example():
-    """The example runs."""
+    """The Python example of the README runs."""
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    exec(compile(code, "README.md", "exec"), {})  # noqa: S102 - it is what is tested
+    exec(compile(code, "README.md", "exec"), {})  # noqa: S102 - the test runs the example
 
 
 def test_the_entry_point():

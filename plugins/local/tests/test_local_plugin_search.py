@@ -1,4 +1,4 @@
-"""What somebody who searches is shown, with an embedder for which every memory is near something."""
+"""Searches by the tool and the command, with an embedder for which every memory is near something."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def by_command(memory, *words):
 
 
 def test_what_fits_in_nothing_is_not_found(memory):
-    """Neither the tool nor the command shows what is merely there; what means the same is found."""
+    """Neither the tool nor the command shows a memory that fits the query in nothing; both show similar meanings."""
     assert ([], "No memory was found.") == (by_tool(memory, query="zebra"), by_command(memory, "zebra"))
     assert ([1, 2], 2) == (sorted(by_tool(memory, query="drink")), len(by_command(memory, "drink").splitlines()))
 

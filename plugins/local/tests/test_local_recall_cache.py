@@ -1,4 +1,4 @@
-"""What the gate remembers is bounded, and true for as long as it is used."""
+"""The caches of the recall gate are bounded, and return no outdated entry."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +7,7 @@ from beaver_hooks_local.recall.recall_cache import Answers, RecentItems
 
 
 def test_lately():
-    """The keys that were used last are kept."""
+    """`RecentItems` keeps the keys that were used last."""
     kept = RecentItems(2)
     kept.put("a", 1)
     kept.put("b", 2)
@@ -19,7 +19,7 @@ def test_lately():
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers())))
 def test_lately_is_bounded(puts):
-    """However much is put, at most so many are kept, and what was put last is among them."""
+    """`RecentItems` keeps at most its limit of keys, and always the key that was put last."""
     kept = RecentItems(3)
     for key, value in puts:
         kept.put(key, value)
@@ -29,7 +29,7 @@ def test_lately_is_bounded(puts):
 
 
 def test_answers_last():
-    """An answer lasts its seconds, and less where something in it ends before."""
+    """An answer lasts for the cache's seconds, or for its own if they are fewer."""
     answers = Answers(120.0)
     answers.put("a", "one", version=(1,), now=0.0)
     answers.put("b", "two", version=(1,), now=0.0, lasts=5.0)
@@ -40,7 +40,7 @@ def test_answers_last():
 
 
 def test_answers_end_with_a_write():
-    """An answer from before a write is none."""
+    """An answer from before a write is not returned."""
     answers = Answers(120.0)
     answers.put("a", "one", version=(1, 4), now=0.0)
 

@@ -1,4 +1,4 @@
-"""The recall gate: its rules one by one, and what holds for any row of prompts."""
+"""The recall gate: each of its rules, and properties of any series of prompts."""
 
 import attrs
 import pytest
@@ -26,43 +26,43 @@ def judge(said=SAID, window=WINDOW, *, version=(7,), fresh=("a",), policy=None):
     ],
 )
 def test_skips(said, expected):
-    """Turns of tools, prompts without words and acknowledgements need no memory, at the start of a session too."""
+    """Turns of tools, prompts without words and acknowledgements skip the recall, also at the start of a session."""
     assert [expected, expected] == [judge(said), judge(said, None)]
 
 
 def test_session_start():
-    """The first turn of a session looks, whatever is fresh."""
+    """The first turn of a session recalls, even when fresh answers exist."""
     assert "recall: session_start" == judge(window=None, fresh=("a", "b"))
 
 
 def test_same_query():
-    """The same question uses its answer again while that is fresh, though the prompt refers to earlier work."""
+    """A repeated question reuses its fresh answer, even when the prompt refers to earlier work."""
     assert "reuse: same_query" == judge(attrs.evolve(SAID, refers_back=True), fresh=("a", "b"))
 
 
 def test_prior_work():
-    """A prompt that speaks of earlier work looks."""
+    """A prompt that refers to earlier work recalls."""
     assert "recall: prior_work" == judge(attrs.evolve(SAID, refers_back=True))
 
 
 def test_memory_changed():
-    """After any write of the owner it looks again."""
+    """A turn after any write of the owner recalls."""
     assert "recall: memory_changed" == judge(version=(8,), fresh=())
 
 
 def test_low_confidence():
-    """Where the last look found little it looks again."""
+    """A turn after a recall that found little recalls again."""
     assert "recall: low_confidence" == judge(window=attrs.evolve(WINDOW, confident=False))
 
 
 def test_stale():
-    """Where the last look is too old it looks again."""
+    """A turn after a recall that is too old recalls again."""
     assert "recall: stale" == judge(fresh=())
 
 
 @pytest.mark.parametrize("turns", [3, 4, 5])
 def test_window_over(turns):
-    """One look serves as many turns as the policy says, and not one more."""
+    """One recall serves exactly as many turns as the policy allows."""
     window, verdicts = WINDOW, []
     for _ in range(turns):
         verdicts.append(judge(window=window, policy=GatePolicy(topic_turns=turns)))
@@ -73,13 +73,13 @@ def test_window_over(turns):
 
 @pytest.mark.parametrize("terms", [frozenset({1, 8, 9}), frozenset({9}), frozenset({1, 2, 3, 5, 9})])
 def test_topic_change(terms):
-    """One term that the last look did not have is another topic, whatever else the two have in common."""
+    """One term that the last recall did not have makes another topic, whatever other terms both have."""
     assert "recall: topic_change" == judge(attrs.evolve(SAID, terms=terms))
 
 
 @pytest.mark.parametrize("terms", [frozenset(), frozenset({1, 2, 3}), frozenset({1, 2, 3, 5})])
 def test_same_topic(terms):
-    """A prompt that brings nothing new uses what was found again."""
+    """A prompt without a new term reuses the last recall."""
     assert "reuse: same_topic" == judge(attrs.evolve(SAID, terms=terms))
 
 
@@ -105,7 +105,7 @@ windows = st.none() | st.builds(
 
 @given(saids, windows, st.tuples(st.integers(0, 2)), st.frozensets(st.sampled_from("abc")))
 def test_what_always_holds(said, window, version, fresh):
-    """It is decided the same way each time; only what is fresh is used again; nothing needs memory that needs none."""
+    """The gate decides the same each time, reuses only a fresh recall, and skips exactly the prompts that need none."""
     decision = decide(said, window, version=version, fresh=fresh, policy=GatePolicy())
     used = said.fingerprint if decision.reason == "same_query" else window and window.fingerprint
 
@@ -117,7 +117,7 @@ def test_what_always_holds(said, window, version, fresh):
 
 @given(st.lists(saids, min_size=1, max_size=12))
 def test_any_session(session):
-    """In any session the first prompt that needs memory looks, and no look serves more turns than it may."""
+    """In any session the first prompt that needs memory recalls, and one recall serves at most four turns."""
     window, verdicts, served_turns = None, [], 0
     for said in session:
         fresh = set() if window is None else {window.fingerprint}

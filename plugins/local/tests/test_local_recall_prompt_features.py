@@ -1,4 +1,4 @@
-"""What the recall gate sees of a prompt."""
+"""The features that the recall gate takes from a prompt."""
 
 import pytest
 from hypothesis import given
@@ -51,7 +51,7 @@ def test_acknowledgements(prompt):
     ],
 )
 def test_other_short_prompts(prompt):
-    """What asks, orders or says more is no acknowledgement, and neither is what has no word."""
+    """Questions, orders, longer replies and prompts without a word are no acknowledgements."""
     assert not read(prompt).acknowledges
 
 
@@ -84,7 +84,7 @@ def test_earlier_work(prompt):
 
 @pytest.mark.parametrize("prompt", ["Check it before you commit.", "Write a test.", "Was ist das?", "写一个测试"])
 def test_no_earlier_work(prompt):
-    """Prompts that merely hold such a word do not speak of earlier work."""
+    """Prompts that merely contain such a word do not refer to earlier work."""
     assert not read(prompt).refers_back
 
 
@@ -95,14 +95,14 @@ def test_wordless(prompt):
 
 
 def test_fingerprint():
-    """Case and blanks make no other question; a word does."""
+    """Case and blanks do not change the fingerprint of a question, and a word does."""
     one, same, other = (read(each).fingerprint for each in ("Which  Branch?", "which branch?\n", "which tag?"))
 
     assert (True, False) == (one == same, one == other)
 
 
 def test_what_is_handed_on():
-    """Terms and the cause of the turn are handed on as they are."""
+    """Terms and the cause of the turn are passed on unchanged."""
     said = read("Deploy it.", frozenset({1, 2}), by_tool=True)
 
     assert PromptFeatures(fingerprint=said.fingerprint, terms=frozenset({1, 2}), by_tool=True) == said
@@ -110,5 +110,5 @@ def test_what_is_handed_on():
 
 @given(st.text(alphabet=st.characters(), max_size=300))
 def test_any_text(prompt):
-    """Any text is read, lone surrogates included, and always in the same way."""
+    """Any text has features, lone surrogates included, and the same ones each time."""
     assert read(prompt) == read(prompt)

@@ -1,4 +1,4 @@
-"""The list of what memory holds: recent first, relevant behind, within its tokens."""
+"""The list of memories in the prompt: recent ones first, then relevant ones, within a token budget."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Recall over a real engine: gate, search, references and index, with what is told of them."""
+"""Recall over a real engine: gate, search, references and index, and the events that they report."""
 
 from datetime import timedelta
 from functools import partial
@@ -23,7 +23,7 @@ ANN = Owner(user="ann")
 
 
 class Place:
-    """An engine, a recaller, and what they told."""
+    """An engine, a recaller, and the events that they report."""
 
     def __init__(self, make_operations, **settings):
         self.traced = []
@@ -63,7 +63,7 @@ def kinds(recall):
 
 
 def test_recalled(place):
-    """What is known comes as a reference with its score; candidates, decision and events are told."""
+    """A recall returns a memory as a scored reference, and reports its decision, candidates and events."""
     report = RecordingReport()
     id_ = place.add(STABLE, type="decision")
     recall = place.ask(report=report)
@@ -77,7 +77,7 @@ def test_recalled(place):
 
 
 def test_a_session(place):
-    """A session goes by the gate: start, same topic, the same question, an acknowledgement, another topic."""
+    """A session recalls at its start, reuses, skips an acknowledgement, and recalls at another topic."""
     place.add(STABLE)
 
     assert [
@@ -90,7 +90,7 @@ def test_a_session(place):
 
 
 def test_what_is_used_again_is_given_again(place):
-    """References last for one turn, so what is used again is given again, without a search."""
+    """A reused recall gives the same references again without another search."""
     place.add(STABLE)
     first, again = place.ask(), place.ask("And why is it so?")
 
@@ -100,7 +100,7 @@ def test_what_is_used_again_is_given_again(place):
 
 
 def test_another_question_gets_its_own_answer(place):
-    """A prompt that differs from the one before in one word is looked for, and given what answers it."""
+    """A prompt with one different word is searched anew and given its own answer."""
     for week, what in enumerate(("monday", "spring", "audit", "review", "legal", "launch", "freeze"), 3):
         place.add(f"The {what} deadline of the Atlas billing project moved to week {week}.")
     budget = place.add("The Atlas billing budget is 40,000 euros.")
@@ -110,7 +110,7 @@ def test_another_question_gets_its_own_answer(place):
 
 
 def test_writes_are_seen_at_once(place):
-    """A write of the owner ends what could have been used again, and what was forgotten is not shown again."""
+    """A write of the owner ends the reuse of a recall, and a forgotten memory is not shown again."""
     id_ = place.add(STABLE)
     place.ask()
     other = place.add("The branch stable of the billing service is protected.")
@@ -122,7 +122,7 @@ def test_writes_are_seen_at_once(place):
 
 
 def test_stale(place):
-    """After its seconds a recall is not used again."""
+    """A recall is not reused after its lifetime."""
     place.add(STABLE)
     place.ask()
     place.clock.advance(180.0)
@@ -131,7 +131,7 @@ def test_stale(place):
 
 
 def test_what_expires_is_not_used_again(place):
-    """A recall lasts no longer than the first of its memories."""
+    """A recall is not reused after the first of its memories expires."""
     place.add(STABLE, expires_at=place.clock.now() + timedelta(seconds=10))
     place.ask()
     place.clock.advance(11.0)
@@ -141,20 +141,20 @@ def test_what_expires_is_not_used_again(place):
 
 
 def test_what_found_nothing_looks_again(place):
-    """A look that found nothing is repeated in the next turn."""
+    """A recall that found nothing is repeated in the next turn."""
     assert ["recall: session_start", "recall: low_confidence"] == place.reasons(QUESTION, "And why is it so?")
 
 
 @pytest.mark.parametrize("actors", [Actors(speaker_kind="tool"), Actors(trigger="tool_result")])
 def test_turns_of_tools(place, actors):
-    """A turn that a tool has caused needs no memory."""
+    """A turn that a tool caused recalls nothing."""
     place.add(STABLE)
 
     assert ["skip: tool_turn"] == place.reasons(QUESTION, actors=actors)
 
 
 def test_sessions_have_windows_of_their_own(place):
-    """Another session, and another trust in the same session, start anew."""
+    """Another session, or another trust in the same session, starts with a new recall."""
     place.add(STABLE)
     place.ask()
 
@@ -172,7 +172,7 @@ def test_sessions_have_windows_of_their_own(place):
     ],
 )
 def test_trust(place, trust, expected):
-    """Each trust is shown its stores and nothing else, in references and in the index; the rest is told as left out."""
+    """References and index show the stores of the trust, and the `trust` decision names the stores left out."""
     for store in ("private", "shared", "social"):
         place.add(f"The billing service is {store}.", store=store)
         place.add(f"A new thing that is {store}.", store=store, created_at=place.clock.now())
@@ -186,7 +186,7 @@ def test_trust(place, trust, expected):
 
 
 def test_public_is_told(place):
-    """Where nothing may be seen trust and the gate say so, and nothing is searched."""
+    """A public turn searches nothing, and the decisions of trust and gate say so."""
     report = RecordingReport()
     place.ask(report=report, trust="public")
 
@@ -198,7 +198,7 @@ def test_public_is_told(place):
 
 
 def test_owners(place):
-    """A user sees their own memories and those of everybody in the tenant; nobody sees another tenant's."""
+    """A user sees their own memories and the tenant's memories without a user, and none of another tenant."""
     place.add("The billing service of Ann.")
     place.add("The billing service of Bob.", owner=Owner(user="bob"))
     place.add("The billing service of everybody.", owner=Owner())
@@ -238,7 +238,7 @@ def test_no_project_is_any_project(place):
 
 
 def test_said_already(place):
-    """What stands in the history word for word is not recalled, in turns that use a recall again too."""
+    """A memory that the history holds word for word is not given, also in a turn that reuses a recall."""
     place.add(STABLE)
     history = [Message(role="assistant", text=f"As I said: {STABLE}")]
 
@@ -246,7 +246,7 @@ def test_said_already(place):
 
 
 def test_top_k(make_place):
-    """No more than so many memories are given; what else is relevant is in the index."""
+    """A recall gives at most `topK` memories, and the index lists the other relevant ones."""
     place = make_place(recall=RecallSettings(top_k=3))
     for number in range(8):
         place.add(f"Billing service fact {number}: {'abcdefgh'[number] * 9} {number * 7919}")
@@ -257,7 +257,7 @@ def test_top_k(make_place):
 
 
 def test_minimum_score(make_place):
-    """What scores less than the minimum is not given."""
+    """A memory below the minimum score is not given."""
     place = make_place(recall=RecallSettings(minimum_score=0.9))
     place.add(STABLE)
     place.add("The canteen closes at six.")
@@ -266,7 +266,7 @@ def test_minimum_score(make_place):
 
 
 def test_budget_of_the_turn(place):
-    """The turn's own budget is kept: nothing where it has none, and what did not fit is told."""
+    """A recall stays within the turn's budget, and reports the memories that did not fit."""
     report = RecordingReport()
     place.add(STABLE)
 
@@ -275,7 +275,7 @@ def test_budget_of_the_turn(place):
 
 
 def test_index(place):
-    """The index lists what is recent, whatever is asked, and the last sessions for full trust; its events are told."""
+    """The index lists recent memories for any prompt, and recent sessions at full trust; its events are reported."""
     report = RecordingReport()
     place.add(STABLE)
     place.add("Ann likes tea.", created_at=place.clock.now() - timedelta(days=1))
@@ -292,7 +292,7 @@ def test_index(place):
 
 
 def test_the_list_is_made_once(place, monkeypatch):
-    """What the index lists is looked up once, whatever is asked in which session, until something is written."""
+    """The recent memories of the index are read once for all prompts and sessions, until the next write."""
     looked, recent = [], place.engine.store.recent
     monkeypatch.setattr(place.engine.store, "recent", lambda *args, **more: looked.append(1) or recent(*args, **more))
     place.add(STABLE)
@@ -309,7 +309,7 @@ def test_the_list_is_made_once(place, monkeypatch):
 
 
 def test_the_list_follows_the_topic(place):
-    """What is relevant in the list is relevant to the prompt, or to the one whose look is used again."""
+    """The index lists memories relevant to the prompt, or to the earlier prompt whose recall is reused."""
     for number, letter in enumerate("abcdefghij"):
         place.add(f"The Atlas billing rollout step {letter * 7} is owned by team {number * 37}.")
         place.add(f"The sailing boat item {letter * 7} needs repair number {number * 53}.")
@@ -320,7 +320,7 @@ def test_the_list_follows_the_topic(place):
 
 
 def test_what_was_made_for_a_look_is_kept_with_it(place):
-    """A turn that uses a look again is given the same objects, unless another part of them is in the conversation."""
+    """A reused recall returns the same objects, unless the conversation now holds other parts of them."""
     place.add(STABLE)
     place.add("The branch stable of the billing service is protected.")
     place.add("Ann likes tea.", created_at=place.clock.now())
@@ -332,7 +332,7 @@ def test_what_was_made_for_a_look_is_kept_with_it(place):
 
 
 def test_what_holds_in_one_session_is_listed_there_only(place):
-    """Where something holds in one session only, each session lists what it sees; with summaries as new as they are."""
+    """A memory of one session is listed in that session only, and every list has the newest summaries."""
     now = place.clock.now()
     place.add(STABLE)
     place.add("Ann likes tea.", created_at=now)
@@ -347,7 +347,7 @@ def test_what_holds_in_one_session_is_listed_there_only(place):
 
 
 def test_what_a_turn_is_given_is_not_listed_beside_it(place):
-    """What one turn is given as a reference is in the list of another turn that is not given it."""
+    """A memory given as a reference is not in the list of the same turn, and is in the list of another turn."""
     place.add(STABLE, created_at=place.clock.now())
     place.add("Ann likes tea.", created_at=place.clock.now())
     texts = [place.ask(prompt).references[-1].text for prompt in (QUESTION, "Does Ann like tea?")]
@@ -373,7 +373,7 @@ def test_recall_off(make_place):
 
 
 def test_the_trace_holds_no_content(place):
-    """Neither prompts nor memories are in what is traced or reported."""
+    """Neither traces nor reports contain text of prompts or memories."""
     report = RecordingReport()
     place.add(STABLE)
     place.ask(report=report)
@@ -383,7 +383,7 @@ def test_the_trace_holds_no_content(place):
 
 
 def test_last(place):
-    """The last recall of a session is kept, with what each signal added to each hit, and why none came after it."""
+    """The last recall of a session is kept with the shares of each hit, and with the later decision to skip."""
     place.add(STABLE)
     recall = place.ask()
     skipped = place.ask("ok").decision
@@ -397,7 +397,7 @@ def test_last(place):
 
 @pytest.mark.parametrize("what", ["summaries", "recent"])
 def test_an_index_that_fails(place, monkeypatch, what):
-    """Where the list cannot be made the memories are given without it, and that is told."""
+    """A failing index costs only the list: the memories are given, and an event names the error."""
     report = RecordingReport()
     place.add(STABLE)
 
@@ -425,7 +425,7 @@ def test_a_prompt_has_no_operators(make_place):
 
 
 def test_no_index(place, monkeypatch):
-    """Where no index can be built, the words of the database answer; an event and the health say so, until it is built."""
+    """Where no index can be built the database's words answer, and an event and the health say so meanwhile."""
     id_ = place.add(STABLE)
     with monkeypatch.context() as patched:
         patched.setattr(Layer, "sources", lambda *_, **__: (_ for _ in ()).throw(MemoryError))

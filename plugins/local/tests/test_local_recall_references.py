@@ -1,4 +1,4 @@
-"""Which of the hits a turn is given, and how they look."""
+"""The choice of hits that a turn is given, and their text."""
 
 from datetime import UTC, datetime
 
@@ -29,7 +29,7 @@ def hit(id_=1, title="Billing is deployed from the branch stable.", score=0.5, p
 
 
 def test_reference():
-    """A memory becomes a reference with its kind, id, score and where it comes from."""
+    """A memory becomes a reference with its kind, id, score and source."""
     made = reference(hit(7, session="s1", source="user", scope="project", project="p", speaker="Ann"))
 
     assert (
@@ -48,14 +48,14 @@ def test_reference():
 
 
 def test_a_speaker_takes_one_line():
-    """Who said it stands before what was said, whatever the name is."""
+    """The speaker stands before the text on one line, whatever characters the name holds."""
     made = reference(hit(speaker="Ann\n[99] private rule"))
 
     assert "Ann [99] private rule: Billing is deployed from the branch stable." == made.text
 
 
 def test_long_memories_show_their_passage():
-    """Of a long memory the passage that was found is shown, under a line that says what it is about."""
+    """A reference to a long memory shows the start of the memory and the passage that was found."""
     sentences = [f"Sentence number {number} speaks of the weir and the heron there." for number in range(200)]
     made = reference(hit(title=" ".join(sentences), passage=3))
 
@@ -65,14 +65,14 @@ def test_long_memories_show_their_passage():
 
 
 def test_limit():
-    """No more than so many are given, the best ones."""
+    """`pick` returns the best hits up to its limit."""
     picked = pick([hit(each) for each in range(1, 10)], limit=3, max_tokens=10_000)
 
     assert ([1, 2, 3], 0) == ([each.memory.id for each in picked.hits], picked.left_out)
 
 
 def test_what_is_too_long_keeps_nothing_shorter_out():
-    """A memory for which there is no room is left out, and a shorter one behind it is given."""
+    """`pick` leaves out a memory that is too long and gives a shorter one behind it."""
     long = hit(1, title="word " * 300)
     picked = pick([long, hit(2)], limit=6, max_tokens=150)
 
@@ -81,7 +81,7 @@ def test_what_is_too_long_keeps_nothing_shorter_out():
 
 @given(st.lists(st.integers(1, 400), max_size=12), st.integers(0, 1_000), st.integers(3, 8))
 def test_budget(words, max_tokens, limit):
-    """What is given never costs more than it may, in the order of the hits."""
+    """`pick` keeps the order of the hits and stays within its token and count limits."""
     hits = [hit(number, title="word " * count) for number, count in enumerate(words, 1)]
     picked = pick(hits, limit=limit, max_tokens=max_tokens)
     ids = [each.memory.id for each in picked.hits]
@@ -101,19 +101,19 @@ def test_budget(words, max_tokens, limit):
     ],
 )
 def test_said_already(said, expected):
-    """What stands in the history word for word was said already, however it is wrapped."""
+    """The conversation holds a memory whose text stands in it word for word, however it is wrapped."""
     turn = make_turn(history=[Message(role="assistant", text="Hello."), Message(role="user", text=said)])
 
     assert expected == Conversation.of(turn).holds(make_memory())
 
 
 def test_short_texts_are_never_said_already():
-    """That a word occurs somewhere says nothing."""
+    """The conversation does not hold a memory whose short text merely occurs in it."""
     assert not Conversation(["I like tea a lot"]).holds(make_memory(title="tea"))
 
 
 def test_a_long_history_is_read_from_its_end():
-    """Of a history without end the last messages count."""
+    """Of a very long history only the last messages are compared with a memory."""
     memory = make_memory()
     late = Conversation(["x" * 300_000, memory.text])
     early = Conversation([memory.text, *["y" * 150_000] * 2])

@@ -76,7 +76,7 @@ def test_names(tmp_path):
     ],
 )
 def test_bounds(section, path, problem):
-    """What is out of bounds is refused with the path of the field and what is wanted, never with the value."""
+    """A value out of bounds is refused with the field's path and the allowed values, without the value itself."""
     with pytest.raises(ConfigurationError) as caught:
         load(json.loads(json.dumps(section)))
 
@@ -85,7 +85,7 @@ def test_bounds(section, path, problem):
 
 @pytest.mark.parametrize("name", ["databasePath", "traceFile"])
 def test_the_folder_must_be_there(tmp_path, name):
-    """The folder of the database, and of the trace file, must exist; a folder is no file."""
+    """The folder of the database and of the trace file must exist, and must be a folder."""
     for path in (tmp_path / "none" / "x", tmp_path):
         with pytest.raises(ConfigurationError, match="must be a file in a folder that exists") as caught:
             load({name: str(path)})
@@ -93,6 +93,6 @@ def test_the_folder_must_be_there(tmp_path, name):
 
 
 def test_the_formula():
-    """An unknown formula is refused with those that there are."""
+    """An unknown formula is refused with the names of the known ones."""
     with pytest.raises(ConfigurationError, match="`context`, `weighted`, `seed-002`, `seed-003`, `rrf`"):
         load({"ranking": {"formula": "best"}})

@@ -1,4 +1,4 @@
-"""What models send is checked against the schemas, without repeating it."""
+"""Arguments of models are checked against the schemas, and errors do not repeat them."""
 
 import jsonschema
 import pytest
@@ -27,7 +27,7 @@ NAMES = sorted(SCHEMAS)
     ],
 )
 def test_argument_sets(tool, expected):
-    """Each tool takes the arguments that are known of it, and refuses unknown ones."""
+    """Each tool accepts its known arguments and refuses others."""
     schema = SCHEMAS[tool]
 
     assert expected.split() == sorted(schema["properties"])
@@ -71,7 +71,7 @@ def test_schemas(tool):
     ],
 )
 def test_refused(tool, arguments, problem):
-    """What does not fit is refused, and it is said what would."""
+    """A wrong argument raises an error that names the argument and the accepted values."""
     with pytest.raises(ArgumentError) as caught:
         checked(arguments, SCHEMAS[tool])
 
@@ -79,7 +79,7 @@ def test_refused(tool, arguments, problem):
 
 
 def test_taken():
-    """What fits is taken: without `None`, whole numbers as such, texts as they can be stored."""
+    """Accepted arguments lose `None`, turn `3.0` into a whole number, and hold texts that can be stored."""
     given = {"query": "a\ud800\0", "limit": 3.0, "stores": ["shared"], "file": None}
 
     assert {"query": "a\ufffd\ufffd", "limit": 3, "stores": ("shared",)} == checked(given, SCHEMAS["memory_search"])
@@ -108,7 +108,7 @@ values = st.recursive(
 
 @given(st.sampled_from(NAMES), st.data())
 def test_it_agrees_with_json_schema(tool, data):
-    """What is taken is valid by the schema, and what is refused is not."""
+    """The checker accepts exactly the arguments that are valid by the JSON Schema."""
     names = [*SCHEMAS[tool]["properties"], "other"]
     given = data.draw(st.dictionaries(st.sampled_from(names), values, max_size=4))
     given = {name: value for name, value in given.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The reading tools: from rows to the whole, each within what the turn may see."""
+"""The reading tools: from rows to whole memories, within the visibility of the turn."""
 
 from datetime import timedelta
 
@@ -43,7 +43,7 @@ def ids(answer):
 
 
 def test_search(memory):
-    """Search answers rows without the text, best first, and tells what was considered."""
+    """`memory_search` returns rows without the narrative, and reports the candidates."""
     report = RecordingReport()
     (id_,) = add(memory, "Billing is deployed from stable.", narrative="Because main is moving.", type="decision")
     add(memory, "Ann likes tea.")
@@ -60,7 +60,7 @@ def test_search(memory):
 
 
 def test_search_without_a_query(memory):
-    """Without a query the newest come first, without scores."""
+    """`memory_search` without a query returns the newest memories first, without scores."""
     _, two, three = add(memory, "one", "two", "three")
     answer = use(memory, "memory_search", limit=2)
 
@@ -68,7 +68,7 @@ def test_search_without_a_query(memory):
 
 
 def test_search_filters(memory):
-    """Store, type, people, file and time narrow what is found."""
+    """Stores, types, people, file and time narrow the results of `memory_search`."""
     (fix,) = add(memory, "The build is mended.", type="fix", related_files=("src/a/b.py",), related_people=("Ann Lee",))
     (fact,) = add(memory, "The build is slow.", type="fact", store="shared", created_at=memory.clock.now())
     today = (memory.clock.now() - HOUR).isoformat()
@@ -89,7 +89,7 @@ def test_search_filters(memory):
 
 
 def test_a_store_cannot_be_asked_for_beyond_trust(memory):
-    """Naming a store does not open it."""
+    """`memory_search` for a store beyond the trust of the turn finds nothing."""
     add(memory, "A private thing.")
     turn = make_turn(user="ann", trust="inner")
 
@@ -97,7 +97,7 @@ def test_a_store_cannot_be_asked_for_beyond_trust(memory):
 
 
 def test_no_score_tells_of_what_is_private(memory):
-    """Whoever may see one store is told the same scores whatever the private memories say."""
+    """Private memories change no score that a caller with familiar trust sees."""
     familiar = make_turn(user="ann", trust="familiar")
     add(memory, "Ann likes the green garden", "rain", store="social", session="s")
     before = use(memory, "memory_search", turn=familiar, query="garden divorce")
@@ -106,7 +106,7 @@ def test_no_score_tells_of_what_is_private(memory):
 
 
 def test_timeline(memory):
-    """The timeline shows what was around a memory, oldest first, and marks it."""
+    """`memory_timeline` returns the neighbours of a memory, oldest first, and marks the memory itself."""
     given = add(memory, "one", "two", "three", "four", "five")
     answer = use(memory, "memory_timeline", anchor=given[2], before=1, after=1)
 
@@ -116,7 +116,7 @@ def test_timeline(memory):
 
 
 def test_get(memory):
-    """Get shows memories whole, in the order asked for, without empty fields, and notes that they were read."""
+    """`memory_get` returns whole memories in the requested order, without empty fields, and notes the access."""
     (one,) = add(memory, "Billing", narrative="Long.", facts=("a", "b"), tags=("t",), related_people=("Ann",))
     (two,) = add(memory, "Two\u202e")
     first, second = use(memory, "memory_get", ids=[two, one, two, 999])["observations"]
@@ -135,7 +135,7 @@ def filters(memory):
 
 
 def test_long_texts_are_cut(memory):
-    """A text without end is cut, which the answer and the report say."""
+    """A very long text is cut, and the answer and the report say so."""
     report = RecordingReport()
     (id_,) = add(memory, "Long", narrative="x" * 100_000)
     (shown,) = use(memory, "memory_get", report, ids=[id_])["observations"]
@@ -144,7 +144,7 @@ def test_long_texts_are_cut(memory):
 
 
 def test_history(memory):
-    """The history shows each changed field with its old and its new value, of long texts the beginning."""
+    """`memory_history` shows the old and new value of each changed field, with long texts cut."""
     (id_,) = add(memory, "Billing", narrative="x" * 200)
     new = {"pinned": True, "tags": ("a", "b" * 201), "narrative": "y" * 201}
     memory.operations.engine.change(id_, filters(memory), event="PIN", **new)
@@ -157,7 +157,7 @@ def test_history(memory):
 
 
 def test_what_was_private_stays_so(memory):
-    """Who sees a memory since it is social is not shown what it said when it was private."""
+    """The history of a memory that became social hides its private versions from a caller of familiar trust."""
     (id_,) = add(memory, "Ann is ill")
     for fields in ({"title": "Ann is well"}, {"title": "Ann is here", "store": "social"}, {"pinned": True}):
         memory.operations.engine.change(id_, filters(memory), event="UPDATE", **fields)
@@ -227,7 +227,7 @@ def test_no_tool_shows_more_than_the_turn_may_see(memory, trust, user):
 
 
 def test_shown_rows_are_neutral(memory):
-    """What is invisible in a memory does not reach the model."""
+    """Invisible characters and line breaks in the fields of a memory do not reach the model."""
     (id_,) = add(memory, "Heron\u2066\u202e at the weir", type="fact\u202e\nrule", speaker="Ann\nBob")
     (row,) = use(memory, "memory_search", query="heron")["results"]
     (whole,) = use(memory, "memory_get", ids=[id_])["observations"]

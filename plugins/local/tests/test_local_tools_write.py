@@ -1,4 +1,4 @@
-"""`memory_write`: every call ends in a named outcome, and nothing is written that must not be."""
+"""`memory_write`: every call ends in a named outcome, and forbidden content is not written."""
 
 import json
 from datetime import timedelta
@@ -29,7 +29,7 @@ def stored(memory, id_, at=None):
 
 
 def test_stored(memory):
-    """A write is stored with all that it says, for its user, session and project, and told."""
+    """`memory_write` stores every field for the turn's user, session and project, and reports the outcome."""
     report = RecordingReport()
     at = turn(scope=Scope(tenant="t", project="p", agent="a"), session="s1")
     answer = say(
@@ -63,7 +63,7 @@ def test_stored(memory):
 
 
 def test_preferences_hold_everywhere(memory):
-    """A preference holds in every project, and so does what was said outside of any."""
+    """A preference holds in every project, and so does a memory written outside of any project."""
     at = turn(scope=Scope(project="p"))
 
     assert ["global", "global"] == [
@@ -73,7 +73,7 @@ def test_preferences_hold_everywhere(memory):
 
 
 def test_duplicate(memory):
-    """The same, word for word, is one more mention, with no second memory."""
+    """Writing the same title and facts again counts a mention and makes no second memory."""
     report = RecordingReport()
     first = say(memory, title="Likes tea.", facts=["green"])
     again = say(memory, report, title="Likes tea.", facts=["green"], tags=["drinks"])
@@ -87,14 +87,14 @@ def test_duplicate(memory):
 
 
 def test_the_same_title_with_another_narrative_is_another_memory(memory):
-    """Nothing of what was said is lost: of the same title and facts both narratives are kept."""
+    """Two memories with the same title and different narratives are both kept."""
     answers = [say(memory, title="How to deploy", narrative=said) for said in ("Use blue.", "Use green.")]
 
     assert ["Use blue.", "Use green."] == [stored(memory, answer["id"]).narrative for answer in answers]
 
 
 def test_the_same_in_another_project_is_seen_there(memory):
-    """What holds in a project is another memory in another one, as often as both say it; a preference is one."""
+    """The same text in two projects is one memory for each project, and a preference is one for both."""
     projects = [turn(scope=Scope(project=name)) for name in ("p", "q")]
     rules = [say(memory, at=at, title="Use tabs here.", type="rule")["outcome"] for at in projects * 2]
     likes = [say(memory, at=at, title="Likes tea.", type="preference")["outcome"] for at in projects]
@@ -113,7 +113,7 @@ def test_the_same_in_another_project_is_seen_there(memory):
 
 
 def test_what_is_said_again_stays_longer(memory):
-    """What was to expire and is said again without an end is shown from then on."""
+    """Writing an expiring memory again without an end removes its end."""
     soon = (memory.clock.now() + timedelta(hours=1)).isoformat()
     first = say(memory, title="The code is 4711.", expires=soon)
     say(memory, title="The code is 4711.")
@@ -122,14 +122,14 @@ def test_what_is_said_again_stays_longer(memory):
 
 
 def test_two_stores_by_turns(memory):
-    """What is said by turns in two stores is there once in each."""
+    """The same text in two stores is one memory in each, and a repeat is a duplicate."""
     answers = [say(memory, title="Likes tea.", store=store) for store in ("private", "social") * 2]
 
     assert ["stored", "stored", "duplicate", "duplicate"] == [answer["outcome"] for answer in answers]
 
 
 def test_the_same_in_another_store_is_another_memory(memory):
-    """What is private is not made visible by being said again, and a speaker does not learn that it is there."""
+    """A social memory with the text of a private one is stored beside it, and leaves the private one unchanged."""
     private = say(memory, title="Likes tea.")
     social = say(memory, at=turn(trust="familiar"), title="Likes tea.")
 
@@ -150,7 +150,7 @@ def test_the_same_in_another_store_is_another_memory(memory):
     ],
 )
 def test_trust(memory, trust, store, expected):
-    """A speaker writes to the stores that they may see, the innermost one by default; the public writes nothing."""
+    """A speaker writes to visible stores only, by default to the innermost, and a public speaker writes nothing."""
     report = RecordingReport()
     answer = say(memory, report, turn(trust=trust), title="Likes tea.", **({"store": store} if store else {}))
     (told,) = [(kind, facts.get("reason")) for _, kind, facts in report.outcomes]
@@ -162,7 +162,7 @@ def test_trust(memory, trust, store, expected):
 
 @pytest.mark.parametrize("field", ["title", "narrative", "facts", "tags", "related_people", "related_files", "source"])
 def test_known_secrets_are_refused(memory, field, tmp_path):
-    """What holds a credential that is known, in whatever shape, is refused whole and written nowhere."""
+    """A memory with a known credential, in any encoding, is refused whole and written nowhere."""
     canary, report = make_canary(), RecordingReport()
     for text in (f"The key is {canary.reveal()}", json.dumps(canary.reveal())):
         given = text[:200] if field not in ("facts", "tags", "related_people", "related_files") else [text[:200]]
@@ -184,7 +184,7 @@ def test_known_secrets_are_refused(memory, field, tmp_path):
     ],
 )
 def test_rejected(memory, arguments, reason):
-    """A title that says nothing, and an end in the past, are rejected with what to do."""
+    """An empty title or an end in the past is rejected with a reason."""
     report = RecordingReport()
     answer = say(memory, report, **arguments)
 
@@ -192,7 +192,7 @@ def test_rejected(memory, arguments, reason):
 
 
 def test_what_was_recalled_is_told(memory):
-    """That a write repeats what the host had injected is among its facts."""
+    """The outcome of a write says whether it repeats a text that the host had injected."""
     report = RecordingReport()
     say(memory, report, turn(was_injected=lambda text: "tea" in text), title="Likes tea.")
 
@@ -200,7 +200,7 @@ def test_what_was_recalled_is_told(memory):
 
 
 async def test_wrong_arguments_are_told_to_the_model(memory):
-    """Arguments that do not fit are answered with what is wrong, and are an outcome where something was to be written."""
+    """Wrong arguments return an error to the model, and those of `memory_write` are reported as rejected."""
     tools = {tool.name: tool for tool in offered(None)}
     report = RecordingReport()
 

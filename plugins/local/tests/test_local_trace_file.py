@@ -1,4 +1,4 @@
-"""The trace file: private, bounded, without content, and never in anybody's way."""
+"""The trace file: private, bounded, without content, and harmless when it fails."""
 
 import json
 import os
@@ -39,12 +39,12 @@ def test_secrets_are_masked(tmp_path):
 
 @given(st.dictionaries(st.from_regex("[a-z]{1,8}", fullmatch=True), st.text() | st.floats() | st.binary() | st.none()))
 def test_any_facts(facts):
-    """Any fact can be written down."""
+    """Any fact can be written as JSON."""
     assert isinstance(json.dumps({name: _plain(value) for name, value in facts.items()}), str)
 
 
 def test_rotation(tmp_path):
-    """It grows to its bound and begins anew; the one before is kept, the one before that is not."""
+    """A trace file that reaches its bound becomes the previous file, and an older previous file is dropped."""
     path = tmp_path / "t.jsonl"
     trace = TraceFile(path, most_bytes=1000)
     for number in range(100):
@@ -57,7 +57,7 @@ def test_rotation(tmp_path):
 
 
 def test_several_at_once(tmp_path):
-    """Several threads with trace files of their own on one path lose no line while it does not turn over."""
+    """Several threads that write to one path lose no line until the file rotates."""
     path = tmp_path / "t.jsonl"
 
     def write(number):
@@ -75,7 +75,7 @@ def test_several_at_once(tmp_path):
 
 
 def test_it_is_told_once(tmp_path):
-    """That it cannot be written is told once, and so is that it can be again."""
+    """A trace file reports its failure once and its recovery once."""
     told = []
     path = tmp_path / "folder" / "t.jsonl"
     trace = TraceFile(path, told=told.append)
@@ -89,7 +89,7 @@ def test_it_is_told_once(tmp_path):
 
 
 def test_it_follows_no_link(tmp_path):
-    """A link in its place is not followed."""
+    """A trace file does not follow a symbolic link in its place."""
     (tmp_path / "t.jsonl").symlink_to(tmp_path / "other")
     told = []
     TraceFile(tmp_path / "t.jsonl", told=told.append)("one")

@@ -36,7 +36,7 @@ def test_a_turn_and_a_command_see_the_same():
     ],
 )
 def test_owners(user, expected):
-    """A user sees their own and everybody's; without a user there is everybody's only; own is what may be changed."""
+    """A turn sees the memories of its user and those of no user, and may change its own only."""
     sight = Visibility.of_turn(make_turn(user=user, scope=SCOPE, trust="full"))
 
     assert (expected, (expected[0],)) == (sight.filters(NOON).owners, sight.own(NOON).owners)
@@ -44,7 +44,7 @@ def test_owners(user, expected):
 
 @pytest.mark.parametrize("blank", ["", " ", "\n\t"])
 def test_a_blank_name_is_nobodys(blank):
-    """A blank user, tenant or project makes no turn and no command: it would see what belongs to everybody."""
+    """Turns, commands and scopes refuse a blank user, session, tenant, project or agent."""
     refused = []
     for name, make in (
         ("user", make_turn),
@@ -63,7 +63,7 @@ def test_a_blank_name_is_nobodys(blank):
 
 @given(st.sampled_from(Trust), st.lists(st.sampled_from(Store)))
 def test_stores(trust, wanted):
-    """Naming stores narrows what is seen and never widens it."""
+    """Naming stores narrows the visible stores and never widens them."""
     sight = Visibility.of_turn(make_turn(trust=trust))
     seen = set(sight.filters(NOON, stores=wanted).stores)
 
@@ -75,7 +75,7 @@ NAMES = st.text(alphabet=st.characters(), max_size=5).filter(str.strip)
 
 @given(NAMES | st.just("x" * 2000), NAMES)
 def test_names_stay_apart(one, other):
-    """Users with names that the store cannot hold are still somebody, and not somebody else."""
+    """Different user names give different owners, also names that the store cannot hold."""
     owners = [Visibility.of_turn(make_turn(user=user, trust="full")).owner for user in (one, other)]
 
     assert (one == other) == (owners[0] == owners[1])
@@ -83,7 +83,7 @@ def test_names_stay_apart(one, other):
 
 @pytest.mark.parametrize("given", ["\0", "x" * 2000, "sha256-", "sha256-" + "0" * 64])
 def test_a_name_like_a_hashed_one(given):
-    """Who is called what somebody else's name became is not taken for them."""
+    """A name equal to the replacement of another name is not taken for that name."""
     one = Visibility.of_turn(
         make_turn(user=given, scope=Scope(tenant=given, project=given, agent=given), session=given)
     )
@@ -95,14 +95,14 @@ def test_a_name_like_a_hashed_one(given):
 
 
 def test_a_sight_that_is_narrowed():
-    """Names stay what they are where a part of a sight is changed."""
+    """Changing one field of a `Visibility` keeps the names in its other fields."""
     sight = Visibility.of_turn(make_turn(user="\0", scope=Scope(project="\0", agent="\0"), session="s"))
 
     assert (sight.project, sight.agent) == ((narrowed := attrs.evolve(sight, session="")).project, narrowed.agent)
 
 
 def test_troubles():
-    """It works again when all of it is; a trouble is told once; the first success clears what a process before left."""
+    """A trouble is reported once, and the health recovers at the first success and when no trouble is left."""
     troubles, report = Troubles(), RecordingReport()
     troubles.ended("embedding", report)
     troubles.ended("embedding", report)
@@ -128,5 +128,5 @@ def test_troubles():
     ],
 )
 def test_what_belongs_to_no_user_is_changed_by_the_owner_alone(user, trust, stores):
-    """A caller without an id pins and forgets what belongs to every such caller at full trust only."""
+    """A caller without an id changes memories without a user at full trust only."""
     assert stores == {*Visibility.of_command(CommandContext(user=user, trust=trust)).own(NOON).stores}
