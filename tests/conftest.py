@@ -1,4 +1,4 @@
-"""Factories for the tests of the host and of what is built on it."""
+"""Factories for the tests of the host and of the packages that build on it."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Whole turns of the agent against an OpenAI-compatible server: what it got, and what is left when it misbehaves."""
+"""Whole turns of the agent against an OpenAI-compatible server: the requests that it gets, and the end of each turn."""
 
 import asyncio
 import contextlib
@@ -90,7 +90,7 @@ class Agent:
 
     @contextlib.asynccontextmanager
     async def patience(self, seconds):
-        """Let the provider have another deadline meanwhile."""
+        """Give the provider another deadline for the duration of the block."""
         usual, settings = self.engine.provider, self.engine.loaded.config.provider
         self.engine.provider = OpenAIProvider(attrs.evolve(settings, timeout_seconds=seconds))
         yield
@@ -238,13 +238,13 @@ async def test_a_call_in_many_fragments(tmp_path):
     ],
 )
 async def test_broken_arguments_go_back_to_the_model(tmp_path, stream, arguments, problem):
-    """They are no fault of the provider: the model is told, and the turn goes on to its answer."""
+    """The model gets broken arguments back as a tool error, and the turn goes on to its answer."""
     calls = [call("meet", arguments)]
     async with agent_of(tmp_path, answer_of(stream, calls=calls), answer_of(stream, "Sorry")) as agent:
         result = await agent.run("go", stream=stream)
         sent, ended = agent.sent(), await agent.ended()
 
-    # What is no object would be refused by many servers, and is sent back as an empty one.
+    # Many servers refuse arguments that are no object, so the agent sends these back as an empty object.
     shown = arguments if arguments == '{"n":"x"}' else "{}"
     assert [assistant(None, call("meet", shown)), answered("call-1", f"[tool error] meet: {problem}")] == sent[3:]
     assert ("Sorry", ["committed"]) == (result.text, ended)
@@ -297,7 +297,7 @@ FAULTS = [
     ("stream", "reply", "category"), [case[1:] for case in FAULTS], ids=[case[0] for case in FAULTS]
 )
 async def test_a_provider_that_misbehaves(tmp_path, stream, reply, category, rounds):
-    """One clear error without a credential, a dropped turn, nothing in the session; and the next prompt is answered."""
+    """A faulty answer raises one error without a credential, drops the turn, stores nothing; the next prompt works."""
     script = [answer_of(stream, calls=[call("gone", "{}")])] * rounds
     limits = {"maxRetries": 0, "maxBytes": 2**20}
     async with agent_of(tmp_path, whole("Hello"), *script, reply, whole("Fine"), **limits) as agent:
@@ -320,7 +320,7 @@ async def test_a_provider_that_misbehaves(tmp_path, stream, reply, category, rou
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_fields_that_nobody_knows(tmp_path, stream):
-    """What a server adds of its own is ignored, and the answer is taken."""
+    """The agent ignores unknown fields of a server and takes the answer."""
     odd = {"x_cost": 0.1, "reasoning": {"deep": [1]}, "system_fingerprint": None}
     delta = {"content": "Hello", "thoughts": "none", "tool_calls": None}
     reply = events(event(chunk(delta, **odd)), event(chunk(finish="stop")), b": note\n\n", event("[DONE]"))
@@ -332,7 +332,7 @@ async def test_fields_that_nobody_knows(tmp_path, stream):
 
 
 async def test_cancelling_while_the_provider_speaks(tmp_path):
-    """The connection is closed, the turn dropped, the session as it was, and the next prompt is answered."""
+    """The agent closes the connection, drops the turn, leaves the session as it was, and answers the next prompt."""
     async with agent_of(tmp_path, events(HALF, end="hang"), whole("Fine")) as agent:
         begun = asyncio.Event()
         run = asyncio.create_task(AgentLoop(agent.engine).run("lost", "s", on_delta=lambda _: begun.set()))

@@ -37,7 +37,7 @@ REMEMBER = tuple(
 
 
 class Scripted:
-    """A provider that gives its answers in turn, and writes down when it was asked and for what."""
+    """A provider that follows a script, and records when it was asked and with which messages and tools."""
 
     def __init__(self, log, *script):
         self.log, self.script, self.asked = log, deque(script), []
@@ -48,7 +48,7 @@ class Scripted:
         return self.script.popleft() if self.script else YES
 
     async def close(self):
-        """There is nothing to close."""
+        """Do nothing: this provider holds no resource."""
 
     @property
     def system(self):
@@ -63,14 +63,14 @@ class Scripted:
 
 @attrs.define(kw_only=True)
 class Agent:
-    """A loaded agent, its scripted provider, and what happened in which order."""
+    """A loaded agent, its scripted provider, and a log of the events in their order."""
 
     engine: object
     provider: Scripted
     log: list
 
     async def run(self, prompt="What did we choose?", **options):
-        """Run one prompt to its end, what is learned from it included."""
+        """Run one prompt to its end, including the plugins' background learning."""
         result = await AgentLoop(self.engine).run(prompt, "s1", trust="full", **options)
         self.log.append("answered")
         await self.engine.host.drain()
@@ -91,7 +91,7 @@ async def gateway(canary):
 
 @pytest.fixture
 async def load(tmp_path, gateway, sink):
-    """Load agents whose configuration names the gateway, as far as `section` does not say otherwise."""
+    """Load agents whose configuration names the gateway, unless `section` overrides it."""
     engines = []
 
     async def make(*script, mode="hybrid", local=None, folder="state", **section):
@@ -127,7 +127,7 @@ def know(engine):
 
 
 def teach(engine):
-    """Let there be a skill."""
+    """Add a skill."""
     folder = engine.loaded.state_folder / "skills"
     (folder / SKILL.name).mkdir(parents=True)
     (folder / SKILL.name / "SKILL.md").write_text(f"---\nname: {SKILL.name}\ndescription: d\n---\n{SKILL.text}\n")
@@ -135,7 +135,7 @@ def teach(engine):
 
 
 def settled(result):
-    """Return what a run came to, without what is another one each time."""
+    """Return the result of a run without the parts that differ in each run."""
     calls = [(each.id, each.name, each.outcome) for each in result.tool_calls]
     return result.text, result.status, result.session_id, calls, result.usage
 
@@ -163,7 +163,7 @@ async def test_the_service_is_there_while_the_gateway_is(load, mode, given, ther
 
 
 async def test_there_is_no_service_once_the_gateway_is_gone(load):
-    """Unregistered, the gateway is out of service, and so is what it exposes."""
+    """After the gateway plugin is unregistered, the agent has no gateway service."""
     agent = await load()
     await agent.engine.host.unregister("gateway")
 
@@ -207,7 +207,7 @@ async def test_the_search_comes_before_the_model_is_asked(load, gateway):
 
 
 async def test_what_was_recalled_stands_before_the_prompt_and_outside_the_system_prompt(load):
-    """It is a message of its own: after the skills, before history and prompt, and in no system prompt."""
+    """Recalled text is a message of its own after the skills and before the history, never in the system prompt."""
     agent = await load()
     teach(agent.engine)
     await agent.run("Hello.")
@@ -227,7 +227,7 @@ async def test_what_was_recalled_stands_before_the_prompt_and_outside_the_system
     ids=["hybrid", "memory_gateway", "degraded", "curated"],
 )
 async def test_the_rule_is_there_only_while_the_gateway_is(load, mode, given, active):
-    """The model is told that recalled text is untrusted where there is any to come, and else not."""
+    """The system prompt has the rule that recalled text is untrusted exactly while the gateway is active."""
     agent = await load(mode=mode, **given)
     await agent.run()
 
@@ -238,7 +238,7 @@ async def test_the_rule_is_there_only_while_the_gateway_is(load, mode, given, ac
 
 
 async def test_add_and_flush_come_after_the_answer_once_each(load):
-    """However many rounds of tools a run has, it is added and flushed once, after the final answer."""
+    """The turn is added and flushed once, after the final answer, however many rounds of tools it has."""
     agent = await load(*REMEMBER)
     await agent.run()
 
@@ -260,7 +260,7 @@ async def test_nothing_but_prompt_and_answer_is_added(load, gateway):
 
 
 async def test_the_memory_tool_makes_no_request(load, gateway):
-    """What the model adds, replaces and removes in curated memory is written, and the gateway never hears of it."""
+    """The memory tool writes the model's changes to the curated files, and sends none of them to the gateway."""
     agent = await load(*REMEMBER)
     result = await agent.run()
 
@@ -312,7 +312,7 @@ async def test_a_failure_does_not_change_what_a_run_comes_to(load, gateway, oper
         asked.append(len(agent.provider.others))
 
     assert seen[0] == seen[1]
-    # What was recalled is missing where the search fails, and nothing takes its place.
+    # A failed search leaves its reference out, and nothing takes its place.
     assert [2, 1 if operation == "search" else 2] == asked
     assert ("PostgreSQL.", "completed") == seen[1][0][:2]
     assert REQUESTS[operation] == gateway.operations
@@ -342,7 +342,7 @@ async def test_hidden_events_tell_what_happened_and_hold_no_credential(load, gat
     ("mode", "given"), [("curated", {}), (None, {"userKey": None})], ids=["curated", "degraded implicit hybrid"]
 )
 async def test_without_the_gateway_no_connection_is_made(load, gateway, mode, given):
-    """In the mode `curated`, and where the implicit mode lacks a credential, a run makes no request at all."""
+    """A run makes no request in the mode `curated`, or in the implicit mode without a credential."""
     agent = await load(*REMEMBER, mode=mode, **given)
     result = await agent.run()
 

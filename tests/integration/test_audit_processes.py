@@ -1,4 +1,4 @@
-"""Several processes, one trail: nothing acknowledged is lost, whoever is killed when."""
+"""Several processes, one trail: no acknowledged event is lost, whichever process is killed at whichever moment."""
 
 import os
 import random
@@ -90,7 +90,7 @@ def test_four_processes_and_kill_9(tmp_path, seed):
     writers = [start(WRITER, tmp_path, f"w{number}") for number in range(4)]
     given = []
     for number in range(4, 8):
-        # Some acknowledgements later one of them dies in the middle of whatever it is doing, and another one begins.
+        # After some acknowledgements one of the processes dies in the middle of its work, and another one begins.
         victim = writers.pop(chance.randrange(len(writers)))
         lines = [victim.stdout.readline().strip() for _ in range(chance.randrange(1, 12))]
         victim.send_signal(signal.SIGKILL)
@@ -115,7 +115,7 @@ def test_four_processes_and_kill_9(tmp_path, seed):
 
 
 def test_eight_processes_make_one_key(tmp_path):
-    """Whoever comes first makes the key; the others find it whole."""
+    """The first of eight processes makes the key; the others read the whole key."""
     makers = [start(KEY, tmp_path) for _ in range(8)]
     for maker in makers:
         maker.stdin.write("x")
@@ -129,7 +129,7 @@ def test_eight_processes_make_one_key(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_child_leaves_the_trail_alone(tmp_path):
-    """The child is refused with a sentence and harms nothing; the parent goes on."""
+    """A forked child gets an error instead of the trail and harms nothing; the parent goes on."""
     parent = start(FORKER, tmp_path)
 
     assert parent.communicate()[0].split() == ["0", "0", "3"]

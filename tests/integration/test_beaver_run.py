@@ -17,7 +17,7 @@ KEY = "sk-canary-4711-run"
 
 @pytest.fixture
 def beaver(tmp_path):
-    """Return what runs `beaver` in a folder of its own."""
+    """Return a function that runs `beaver` in a folder of its own."""
 
     async def run(*arguments, stdin=b"", cwd=tmp_path, **environment):
         return await processes.beaver(*arguments, cwd=cwd, env=surroundings(cwd, **environment), stdin=stdin)
@@ -39,7 +39,7 @@ def surroundings(folder, **more):
 
 @pytest.fixture
 def configure(tmp_path):
-    """Return what writes the configuration of the README: six lines, and no example plugin."""
+    """Return a function that writes the configuration of the README: six lines, and no example plugin."""
 
     def write(server, **more):
         path = tmp_path / "config.json"
@@ -86,7 +86,7 @@ async def test_the_provider_gets_these_messages_and_no_others(beaver, configure,
 
 
 async def test_a_skill_is_sent_before_the_history_and_stored_nowhere(beaver, configure, tmp_path):
-    """Its activation is a message of the user's, after the system prompt."""
+    """A skill's activation is a message of the user after the system prompt, and is not stored in the session."""
     folder = tmp_path / "skills" / "review"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: review\ndescription: How we review.\n---\nBe kind.\n")
@@ -130,7 +130,7 @@ async def test_tools_run_and_the_result_is_one_json_object(beaver, configure):
 
 
 async def test_a_provider_that_refuses(beaver, configure):
-    """One sentence with a remedy, exit code 4, and the session does not know the prompt."""
+    """The command prints one sentence with a remedy, exits with 4, and stores no prompt in the session."""
     async with serve(status(401, f"wrong key {KEY}"), whole("Better.")) as server:
         config = configure(server)
         failed = await beaver("run", "Hello.", "--session", "s", "--config", config)
@@ -170,7 +170,7 @@ async def test_a_cloned_folder_is_asked_about_before_anything_is_sent(beaver, tm
     ids=["nul", "surrogate", "unicode", "megabyte"],
 )
 async def test_odd_prompts_arrive(beaver, configure, prompt, sent):
-    """What cannot be said becomes U+FFFD; the rest arrives as it is, whatever its length."""
+    """A character that UTF-8 cannot encode becomes U+FFFD; the rest of the prompt arrives unchanged at any length."""
     async with serve(whole("Yes.")) as server:
         ran = await beaver("run", "-", "--config", configure(server), stdin=prompt)
 
@@ -191,7 +191,7 @@ LIMITED = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_FSIZE
 
 
 async def test_a_full_disk_loses_no_answer(beaver, configure, tmp_path):
-    """The answer is printed, the error says that it could not be stored and why, and the session is as it was."""
+    """The command prints the answer and the reason why it is not stored, and leaves the session as it was."""
     async with serve(whole("One."), whole("Two."), whole("Three.")) as server:
         config = configure(server)
         first = await beaver("run", "First.", "--session", "s", "--config", config)
@@ -211,7 +211,7 @@ async def test_a_full_disk_loses_no_answer(beaver, configure, tmp_path):
 
 
 async def test_a_state_folder_that_cannot_be_made(beaver, configure, tmp_path):
-    """It is said with the path and the remedy before anything is sent."""
+    """The command names the path and the remedy before it sends anything."""
     (tmp_path / "file").write_text("in the way")
     async with serve() as server:
         ran = await beaver("run", "Hello.", "--config", configure(server, host={"stateFolder": "file/kept"}))

@@ -78,7 +78,7 @@ async def cancelled_after_passes(body: Awaitable[None], point: int) -> bool:
 
 @attrs.frozen(kw_only=True)
 class Seen:
-    """What a turn came to: the hooks that closed it, the events that say so, its receipt and what is left."""
+    """The outcome of a turn: the hooks that closed it, the events of its end, its receipt and all remaining work."""
 
     closings: tuple[str, ...]
     events: tuple[str, ...]
@@ -103,7 +103,7 @@ def closings_of(plugin: RecordingPlugin, turn_id: str) -> tuple[str, ...]:
 
 
 async def look(host: Host, plugin: SteppingPlugin, sink: Sink, turn_id: str) -> Seen:
-    """Return what became of the turn, once its background work is done."""
+    """Return the outcome of the turn, once its background work is done."""
     assert await host.drain(30) == 0
     recorded = host.trail.identify(turn_id)
     kept = await host.receipt(turn_id)
@@ -122,7 +122,7 @@ async def look(host: Host, plugin: SteppingPlugin, sink: Sink, turn_id: str) -> 
 @pytest.mark.parametrize("background", [True, False])
 @pytest.mark.parametrize("cancelled", [cancelled_at_its_suspension, cancelled_after_passes])
 async def test_a_turn_cancelled_at_any_point_is_closed_exactly_once(cancelled, background, tmp_path):
-    """Wherever it hits, cancellation comes out, the turn is closed once by one hook, and the next turn works."""
+    """At every point of cancellation the error comes out, one hook closes the turn once, and the next turn works."""
     plugin, sink = SteppingPlugin(), Sink()
     config = Config(host=HostSettings(background=background, blocked_after_seconds=60))
     seen: list[Seen] = []
@@ -183,7 +183,7 @@ async def test_cancellation_does_not_wait_for_a_hook_that_swallows_it(tmp_path):
 
 
 async def test_an_exception_in_the_turns_body_drops_it_once_and_comes_out(tmp_path):
-    """`host.turn` swallows nothing: the very exception comes out, and the plugins are told that the turn failed."""
+    """`host.turn` swallows nothing: the very exception comes out, and the plugins learn that the turn failed."""
     plugin, error = SteppingPlugin(), RuntimeError("the model is gone")
     async with Host({"stepping": plugin}, state_folder=tmp_path) as host:
         with pytest.raises(RuntimeError) as caught:

@@ -1,4 +1,4 @@
-"""Every fault at every hook costs its plugin its own contribution, and nobody anything else."""
+"""A fault at any hook costs its plugin its own contribution, and costs the host and the other plugins nothing."""
 
 import asyncio
 import logging
@@ -78,7 +78,7 @@ def assert_nothing_leaks(canary: Canary, seen: Outcome, shown: str) -> None:
 
 
 def assert_content_free(seen: Outcome) -> None:
-    """The prompt is content: what is kept never shows it, whatever the plugin's exceptions say."""
+    """The prompt is content: no stored text shows it, whatever the plugin's exceptions say."""
     kept = {name: text for name, text in seen.texts.items() if name not in {"turn", "host"}}
     found = [name for name, text in kept.items() if PROMPT in (text if isinstance(text, str) else text.decode("latin"))]
 
@@ -109,7 +109,7 @@ async def test_what_is_searched_for_leaks_would_show_them(canary, tmp_path):
 
 @pytest.mark.parametrize(("fault", "hook"), TURN_CASES)
 async def test_a_fault_in_a_turn_costs_only_its_own_contribution(fault, hook, canary, tmp_path, capfd):
-    """The turn is the same bytes as without the plugin's answer; one event and one health change say what happened."""
+    """The turn is the same bytes as without the plugin's answer, with one event and one health change for the fault."""
     drop = hook == "on_turn_dropped"
     clean = await run_registered(harmless(), tmp_path / "clean", drop=drop)
     async with asyncio.timeout(GENEROUS if fault in HANGING else 60):
@@ -134,7 +134,7 @@ async def test_a_fault_while_loading_leaves_only_that_plugin_out(fault, hook, ca
 
 @pytest.mark.parametrize(("fault", "hook"), STOP_CASES)
 async def test_a_fault_while_stopping_is_audited_and_stopping_goes_on(fault, hook, canary, tmp_path, capfd):
-    """A plugin that cannot be stopped is out of service all the same, with one event and one health change."""
+    """A plugin that fails to stop is still out of service, with one event and one health change."""
     clean = await run_registered(harmless(), tmp_path / "clean", stop=True)
     async with asyncio.timeout(GENEROUS if fault in HANGING else 60):
         seen = await run_registered(faulty(fault, hook, canary), tmp_path / "faulty", stop=True)
@@ -145,7 +145,7 @@ async def test_a_fault_while_stopping_is_audited_and_stopping_goes_on(fault, hoo
 
 @pytest.mark.parametrize("fault", sorted(LINGERING))
 async def test_a_call_that_outlives_its_host_is_counted(fault, canary, tmp_path):
-    """Closing does not wait for a `stop` that hangs on: it counts what still runs, and says so."""
+    """Closing does not wait for a hanging `stop`: an event counts the calls that still run."""
     plugin, sink = faulty(fault, "stop", canary), Sink()
     async with asyncio.timeout(GENEROUS):
         async with releasing(plugin), host_of(plugin, tmp_path, sink):
@@ -185,7 +185,7 @@ async def test_background_work_that_hangs_on_is_counted_when_the_host_closes(can
 
 @pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.BLOCK])
 async def test_a_fail_closed_plugin_stops_the_turn(fault, canary, tmp_path):
-    """`open_turn` raises; the turn is dropped once, and every plugin is told why."""
+    """`open_turn` raises, the turn is dropped once, and every plugin gets the reason `failed`."""
     plugin, sink = faulty(fault, "before_prompt", canary), Sink()
     host = host_of(plugin, tmp_path, sink, fail_closed=True)
     async with asyncio.timeout(GENEROUS), opened(host, plugin):
@@ -207,7 +207,7 @@ async def test_a_fail_closed_plugin_stops_the_turn(fault, canary, tmp_path):
 
 
 async def test_a_fail_closed_plugins_own_error_is_raised_unchanged(tmp_path):
-    """What `open_turn` raises is the very object that the plugin raised."""
+    """`open_turn` raises the very object that the plugin raised."""
     error = FaultError("mine")
 
     class Raising(RecordingPlugin):
@@ -224,7 +224,7 @@ async def test_a_fail_closed_plugins_own_error_is_raised_unchanged(tmp_path):
 
 
 async def test_a_fail_closed_plugin_that_blocks_and_then_answers_stops_nothing(canary, tmp_path):
-    """Blocking the loop is named and is no wrong answer: the turn goes on."""
+    """A fail-closed plugin that blocks and then answers is degraded, and the turn goes on."""
     plugin = faulty(Fault.BLOCK, "before_prompt", canary)
     sink = Sink(release_when_blamed(plugin))
     host = host_of(plugin, tmp_path, sink, fail_closed=True)
@@ -236,7 +236,7 @@ async def test_a_fail_closed_plugin_that_blocks_and_then_answers_stops_nothing(c
 
 
 class Cunning(str):
-    """A str that ends the process of whoever looks at it."""
+    """A str that ends the process of any code that looks at it."""
 
     __slots__ = ()
 
@@ -252,7 +252,7 @@ class Cunning(str):
 
 
 class CunningScore(float):
-    """The same for a number."""
+    """A number that ends the process of any code that formats it."""
 
     __slots__ = ()
 
@@ -297,7 +297,7 @@ async def test_an_answer_that_only_looks_right_costs_nobody_else_anything(answer
 
 
 def test_an_interruption_while_an_answer_is_read_goes_through():
-    """Whoever presses Ctrl-C means the process, not the plugin whose answer happens to be rendered."""
+    """A Ctrl-C while the host renders a plugin's answer ends the process and is not the plugin's failure."""
 
     class Interrupted(str):
         __slots__ = ()
@@ -328,7 +328,7 @@ async def test_a_host_that_awaits_its_background_waits_for_the_deadline_only(hoo
 
 @pytest.mark.parametrize("fault", sorted(HANGING))
 async def test_nobody_waits_for_an_abandoned_call(fault, canary, tmp_path):
-    """When `open_turn` returns, the overdue call was cancelled and may still run: nothing was awaited after that."""
+    """`open_turn` returns once the overdue call is cancelled, and does not wait for the call to end."""
     plugin = faulty(fault, "before_prompt", canary)
     host = host_of(plugin, tmp_path, Sink())
     async with opened(host, plugin):

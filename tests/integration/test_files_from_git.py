@@ -19,7 +19,7 @@ UNCONFIRMED = "unconfirmed_file (review it with `beaver trust --files`)"
 
 
 class Project:
-    """A clone in which somebody works, and a second one from which changes come.
+    """A clone in which the user works, and a second one from which changes come.
 
     Attributes:
         here: the clone in which `beaver` runs.
@@ -51,7 +51,7 @@ class Project:
         await self._run("git", *words, cwd=cwd or self.here)
 
     async def bring(self, path, text):
-        """Let a file come by `git pull`; who pushes it has force-added it."""
+        """Commit a file in the other clone with `git add -f`, and pull it into this one."""
         (self.there / path).parent.mkdir(parents=True, exist_ok=True)
         (self.there / path).write_text(text)
         await self.git("add", "-f", path, cwd=self.there)
@@ -60,7 +60,7 @@ class Project:
         await self.git("pull", "-q", "origin", "main")
 
     async def beaver(self, *words, code=0, **environment):
-        """Return what `beaver` prints, both streams."""
+        """Return both output streams of `beaver` as one line."""
         ran = await processes.beaver(*words, cwd=self.here, env=self.environment | environment)
         assert code == ran.code, ran
         return " ".join((ran.out + ran.err).split())
@@ -96,14 +96,14 @@ async def project(tmp_path, server):
 
 @pytest.fixture
 def without_git(tmp_path):
-    """The environment of a machine on which there is no git."""
+    """The environment of a machine without git."""
     folder = tmp_path / "bin"
     folder.mkdir()
     return {"PATH": str(folder)}
 
 
 async def test_a_pull_brings_memory(project):
-    """What a pull brings reaches the model only once it is confirmed, and not again after another pull."""
+    """A pulled file reaches the model only after a confirmation, and needs another one after another pull."""
     await project.bring(MEMORY, PLANTED)
     before, shown = await project.asked(), await project.beaver("trust", "--files", "--show", code=1)
     await project.beaver("trust", "--files", code=2)
@@ -120,7 +120,7 @@ async def test_a_pull_brings_memory(project):
 
 
 async def test_a_confirmation_is_taken_back(project):
-    """What was confirmed can be doubted again."""
+    """The user can revoke a confirmation, and the file is then left out again."""
     await project.bring(MEMORY, PLANTED)
     await project.asked()
     await project.beaver("trust", "--files", "--yes")
@@ -130,7 +130,7 @@ async def test_a_confirmation_is_taken_back(project):
 
 
 async def test_where_it_is_said(project):
-    """The plugin's health, the receipt, and every command that looks say it, with the remedy; nothing shows the text."""
+    """The plugin's health, the receipt and all checking commands name the remedy, and none of them shows the text."""
     await project.bring(MEMORY, PLANTED)
     await project.asked()
     said = [
@@ -165,7 +165,7 @@ async def test_a_session_of_claude_code_says_it(project):
 
 @pytest.mark.parametrize("mode", ["curated", "hybrid"])
 async def test_the_tool_writes_nothing_into_it(project, server, mode):
-    """A turn goes on, the model is told why nothing can be written, and nothing of the text is shown or recorded."""
+    """The turn goes on, the model learns why the tool writes nothing, and no record shows the planted text."""
     project.configure(memory={"mode": mode}, plugins={"disabled": ["tally", "gateway"]} if mode == "curated" else {})
     if mode == "hybrid":
         gateway = {"baseUrl": "http://127.0.0.1:9", "userId": "u", "userKey": "sk-none-4711"}
@@ -181,7 +181,7 @@ async def test_the_tool_writes_nothing_into_it(project, server, mode):
 
 
 async def test_our_own_writes_go_on(project, server):
-    """A listed file that the tool writes stays believed; a hand edit of it asks."""
+    """A listed file stays believed after the tool writes it, and needs a confirmation after a hand edit."""
     add = whole("", calls=[call("memory", json.dumps({"action": "add", "target": "memory", "content": MINE}))])
     await project.bring(MEMORY, PLANTED)
     await project.asked()
@@ -204,7 +204,7 @@ async def test_a_hand_edit(project):
 
 
 async def test_without_a_git_program(project, without_git, server):
-    """Where there is a repository and no git, only what was written here or confirmed is believed."""
+    """In a repository without a git program, only files that `beaver` wrote or the user confirmed reach the model."""
     await project.bring(MEMORY, PLANTED)
     before = await project.asked(**without_git)
     await project.beaver("trust", "--files", "--yes", **without_git)
@@ -218,7 +218,7 @@ async def test_without_a_git_program(project, without_git, server):
 
 
 async def test_without_a_repository_and_without_git(tmp_path, server, without_git):
-    """Where there is no repository, git is not missed."""
+    """Outside of a repository, memory works without git."""
     project = Project(tmp_path, server)
     project.here.mkdir()
     await project.beaver("run", "Hello.", **without_git)
@@ -288,7 +288,7 @@ async def test_conversations_that_were_brought(project):
 
 
 async def test_a_log_of_conversations_that_was_brought(project):
-    """A write-ahead log that a pull brings is never replayed into the conversations that are there."""
+    """The store never replays a pulled write-ahead log into the existing conversations."""
     before = await project.beaver("sessions", "list", "--json")
     here, log = project.here / ".beaver" / "sessions.db", project.there / ".beaver" / "sessions.db-wal"
     log.parent.mkdir()
@@ -323,7 +323,7 @@ async def test_while_a_commit_is_edited(project):
 
 
 async def test_a_key_in_the_index(project):
-    """The doctor says that a trail whose key git lists proves nothing."""
+    """The doctor warns that git lists the trail's key, so that other users can forge the trail."""
     await project.git("add", "-f", ".beaver/audit.key")
 
     assert "every user of the repository can forge the audit trail" in await project.beaver("doctor", code=1)

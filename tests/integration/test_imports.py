@@ -16,7 +16,7 @@ def modules_after(code: str) -> set[str]:
 
 
 def test_importing_the_host_imports_nothing_that_it_may_not_need():
-    """Beyond what its dependencies import for themselves, there is nothing of the unwanted in a fresh interpreter."""
+    """A fresh interpreter imports no unwanted module beyond those that the dependencies import for themselves."""
     added = modules_after("from beaver_hooks import Host") - modules_after(DEPENDENCIES)
 
     assert "beaver_hooks.host" in added
@@ -33,7 +33,7 @@ def test_importing_the_host_imports_no_plugin():
 
 
 def test_the_testing_kit_is_imported_by_those_who_test_only():
-    """Neither host nor contract imports the kit."""
+    """Importing the host or the contract does not import the kit for tests."""
     kit = [
         name for name in modules_after("from beaver_hooks import Host") if name.startswith("beaver_hostspecs.testing")
     ]

@@ -1,4 +1,4 @@
-"""A plugin that hangs in a hundred sessions at once keeps nobody waiting beyond its deadline."""
+"""A plugin that hangs in a hundred sessions at once makes no caller wait beyond its deadline."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable

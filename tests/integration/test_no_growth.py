@@ -39,14 +39,14 @@ class Generous:
 
 
 def living() -> dict[str, int]:
-    """Return how many objects of each kind there are."""
+    """Return the number of objects of each kind."""
     gc.collect()
     kinds = Counter(type(each) for each in gc.get_objects())
     return {kind.__name__: kinds[kind] for kind in KINDS}
 
 
 def held(host: Host) -> dict[str, int]:
-    """Return what the host holds."""
+    """Return the number of entries in each store of the host."""
     engine = host._running()
     return {
         "open turns": len(engine.turns.open_turns),
@@ -70,13 +70,13 @@ async def abandon_turns(host: Host, clock: FrozenClock, count: int) -> None:
 
 
 async def settled(host: Host) -> None:
-    """Let the background work end and everything be written."""
+    """Wait until the background work has ended and the trail is written."""
     assert await host.drain(30) == 0
     await asyncio.to_thread(host.trail.flush)
 
 
 async def let_all_idle(host: Host, clock: FrozenClock) -> None:
-    """Let an hour pass twice: the open turns are dropped, then their ids are forgotten; and look as the sweeper does."""
+    """Let an hour pass twice and sweep after each: the host drops the open turns, then forgets their ids."""
     for _ in range(2):
         clock.advance(3601)
         host._running().turns.sweep()
@@ -85,10 +85,10 @@ async def let_all_idle(host: Host, clock: FrozenClock) -> None:
 
 
 async def test_hundreds_of_abandoned_turns_leave_no_growth(tmp_path):
-    """In the book, the tasks, the fingerprints, the queue and on the heap there is nothing left of them."""
+    """Abandoned turns leave nothing in the book, the tasks, the fingerprints, the queue and on the heap."""
     clock = FrozenClock()
     before = living()
-    # A busy machine that stops everything is not what this is about.
+    # This test is not about a busy machine on which the whole process stands still.
     patient = Config(host=HostSettings(blocked_after_seconds=60))
     async with Host({"generous": Generous()}, config=patient, state_folder=tmp_path, clock=clock) as host:
         await abandon_turns(host, clock, TURNS)

@@ -176,7 +176,7 @@ def public(kind):
 
 
 class Recalling:
-    """Recalls in every turn, so that whatever a turn is made of is used."""
+    """Recalls in every turn, so that the turn uses all parts of which turns are made."""
 
     @hookimpl
     def describe(self):
@@ -201,7 +201,7 @@ def make_host(tmp_path):
 
 
 def value_of(target, name, arguments):
-    """Return what a name of `target` gives, called where it can be."""
+    """Return the attribute of `target`, or the result of calling it."""
     found = getattr(target, name)
     return found(**arguments) if callable(found) else found
 
@@ -225,7 +225,7 @@ def use_now(target, name, arguments):
 
 
 def faults(error, canary):
-    """Return what is wrong with an error that got out, or `None`."""
+    """Return the fault of an error that got out, or `None` for a good one."""
     if error is None:
         return None
     texts = (str(error), repr(error))
@@ -237,7 +237,7 @@ def faults(error, canary):
 
 
 async def escaped(using):
-    """Return what gets out of an awaitable."""
+    """Return the exception of an awaitable, or `None`."""
     try:
         await using
     except BaseException as error:
@@ -246,7 +246,7 @@ async def escaped(using):
 
 
 def escaped_now(function, *arguments):
-    """Return what gets out of a call."""
+    """Return the exception of a call, or `None`."""
     try:
         function(*arguments)
     except BaseException as error:
@@ -255,7 +255,7 @@ def escaped_now(function, *arguments):
 
 
 def wrong(found):
-    """Return the faults among what was found, by the value that brought them about."""
+    """Return the faults among the findings, by the value that brought them about."""
     return {name: fault for name, fault in found.items() if fault}
 
 
@@ -287,7 +287,7 @@ def test_everything_that_a_host_is_made_with_is_tried():
 
 @each_name(HOST)
 async def test_no_value_lets_another_error_out_of_a_host(make_host, canary, name):
-    """Each argument of each call, given values that it was not meant for: accepted, or refused by an error of the tree."""
+    """Each call accepts an odd value for an argument, or refuses it with an error of the tree."""
     found, spent = {}, []
     for argument, odd, value in odd_arguments(HOST[name], canary):
         if name in CHANGING or not spent:
@@ -304,7 +304,7 @@ async def test_no_value_lets_another_error_out_of_a_host(make_host, canary, name
 
 @each_argument(OPEN_TURN)
 async def test_no_value_lets_another_error_out_of_a_turn(make_host, canary, name, argument):
-    """The same for what is called on an open turn."""
+    """No wrong argument of a call on an open turn lets out an error from outside the tree."""
     found = {}
     async with make_host() as host:
         for odd, value in odd_values(argument, canary).items():
@@ -316,7 +316,7 @@ async def test_no_value_lets_another_error_out_of_a_turn(make_host, canary, name
 
 @pytest.mark.parametrize("argument", MADE_WITH)
 async def test_no_value_lets_another_error_out_of_the_making_of_a_host(tmp_path, monkeypatch, canary, argument):
-    """The same for what a host is made with, through its opening, a turn and its closing."""
+    """An odd option of a host raises only errors of the tree, through its opening, a turn and its closing."""
     monkeypatch.chdir(tmp_path)
     found = {}
     for number, (odd, value) in enumerate(odd_values(argument, canary).items()):
@@ -334,7 +334,7 @@ async def whole_life(options):
 
 @pytest.mark.parametrize("argument", ["path", "plugins", "services", "sinks", "environment"])
 async def test_no_value_lets_another_error_out_of_from_config(tmp_path, monkeypatch, canary, argument):
-    """The same for a host that reads a configuration file."""
+    """An odd option of `from_config` raises only errors of the tree."""
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "config.json"
     path.write_text('{"plugins": {"disabled": ["tally"]}}')
@@ -354,7 +354,7 @@ async def from_config(options):
 
 @each_name(HOST)
 def test_no_value_lets_another_error_out_of_a_sync_host(make_host, canary, name):
-    """The same for callers without an event loop; one value does, since the host behind it is the same."""
+    """An odd argument of a `SyncHost` raises only errors of the tree; one odd value is tried for each argument."""
     found = {}
     for argument, odd, value in odd_arguments(HOST[name], canary):
         if odd == "dict of 7":
@@ -368,7 +368,7 @@ def test_no_value_lets_another_error_out_of_a_sync_host(make_host, canary, name)
 
 @each_argument(SYNC_TURN)
 def test_no_value_lets_another_error_out_of_a_sync_turn(make_host, canary, name, argument):
-    """The same for their turns."""
+    """An odd argument of a turn of `SyncHost` raises only errors of the tree."""
     found = {}
     with SyncHost(make_host()) as host:
         for odd, value in odd_values(argument, canary).items():
@@ -409,7 +409,7 @@ def test_no_value_lets_another_error_out_of_a_sync_turn(make_host, canary, name,
     ids=lambda options: " ".join(f"{name}={type(value).__name__}" for name, value in options.items()),
 )
 def test_a_host_is_not_made_with_what_cannot_work(options):
-    """The constructor says so at once, as wrong use of a host."""
+    """The constructor refuses an impossible option with a `HostError` that names it."""
     with pytest.raises(HostError) as caught:
         Host(**({"plugins": {"good": RecordingPlugin()}} | options))
 
@@ -418,14 +418,14 @@ def test_a_host_is_not_made_with_what_cannot_work(options):
 
 @pytest.mark.parametrize("options", [{"entry_points": "tally"}, {"config": {}}, {"fail_closed": ["nobody"]}])
 def test_a_sync_host_is_not_made_with_what_cannot_work(options):
-    """Nor does the facade take it."""
+    """`SyncHost` refuses the same impossible options."""
     with pytest.raises(HostError):
         SyncHost({"good": RecordingPlugin()}, **options)
 
 
 @pytest.mark.parametrize("host", [["good"], "good", 7, {7: RecordingPlugin()}], ids=["list", "str", "int", "name"])
 def test_a_sync_host_takes_plugins_or_a_host(host):
-    """Whatever else it is given is refused."""
+    """`SyncHost` refuses anything but plugins or a host."""
     with pytest.raises(HostError):
         SyncHost(host)
 
@@ -503,7 +503,7 @@ async def test_a_host_that_is_not_open(make_host, ever_open):
 
 @pytest.mark.parametrize("ever_open", [True, False], ids=["closed", "never opened"])
 def test_a_sync_host_that_is_not_open(make_host, ever_open):
-    """The same for callers without an event loop."""
+    """Each call of a `SyncHost` raises that the host is not open."""
     host, names = SyncHost(make_host()), [name for name in HOST if name != "open"]
     if ever_open:
         with host:
@@ -532,7 +532,7 @@ async def test_a_host_in_another_loop(make_host):
 
 @each_name(["tool_result", "commit", "drop"])
 async def test_a_turn_outlives_its_host_harmlessly(make_host, name):
-    """What is called on a turn whose host is closed changes nothing, or says so by an error of the tree."""
+    """A call on a turn whose host is closed changes nothing, or raises an error of the tree."""
     async with make_host() as host:
         turn = await host.open_turn("Hello.", session="s")
     error = await escaped(use(turn, name, right(OPEN_TURN[name])))
@@ -540,7 +540,7 @@ async def test_a_turn_outlives_its_host_harmlessly(make_host, name):
     assert isinstance(error, BeaverError | None)
 
 
-# --- What is nobody's to keep -----------------------------------------------------------------------------------
+# --- Exceptions that the host does not keep ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -555,7 +555,7 @@ async def test_a_turn_outlives_its_host_harmlessly(make_host, name):
     ids=str,
 )
 async def test_a_fail_closed_plugin_has_its_own_error(make_host, canary, fault, expected):
-    """An exception of its own comes out unchanged; anything else comes out as an error about it that shows nothing."""
+    """A plugin's own exception comes out unchanged; any other fault is an error about the plugin without values."""
     info = PluginInfo(version="1", contract="1.0")
     plugin = FaultPlugin(fault, "before_prompt", secret=canary.secret, info=info)
     async with make_host({"closed": plugin}, fail_closed=["closed"]) as host:
@@ -574,7 +574,7 @@ class Interrupting:
 
 
 def test_an_interruption_goes_through(make_host):
-    """Whoever presses Ctrl-C means the process."""
+    """A Ctrl-C while a hook runs goes through as `KeyboardInterrupt`."""
 
     async def chat():
         async with make_host({"interrupting": Interrupting()}) as host:
@@ -584,7 +584,7 @@ def test_an_interruption_goes_through(make_host):
 
 
 async def test_cancellation_goes_through(make_host):
-    """Whoever cancels an opening gets its cancellation."""
+    """A caller that cancels an opening gets its `CancelledError`."""
     asked = asyncio.Event()
 
     class Waiting:

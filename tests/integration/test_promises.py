@@ -35,7 +35,7 @@ def info(**deadlines):
 
 
 def told(plugin, hook, argument):
-    """Return what a recording plugin was given in each call of a hook."""
+    """Return the given argument of each call of a hook on a recording plugin."""
     return [call.arguments[argument] for call in plugin.calls if call.hook == hook]
 
 
@@ -43,7 +43,7 @@ def told(plugin, hook, argument):
 
 
 class Skeptic:
-    """Recalls in one session, and asks of every answer whether it is what was recalled."""
+    """Recalls in one session, and asks of every answer whether it is the recalled text."""
 
     def __init__(self):
         self.said = {}
@@ -58,7 +58,7 @@ class Skeptic:
 
 
 async def test_recall_counts_in_its_own_session_only(make_host):
-    """The same text is known as recalled in the session that it was shown in, and in no other one."""
+    """The same text counts as recalled in the session that showed it, and in no other one."""
     skeptic = Skeptic()
     async with make_host({"skeptic": skeptic}) as host:
         for session in ("with recall", "another one"):
@@ -87,7 +87,7 @@ async def test_what_after_prompt_sees_holds_no_recalled_text(make_host):
 
 
 async def test_an_answer_with_messages_is_handed_on_with_nothing_put_in(make_host):
-    """What the host itself says about the turn is what `after_prompt` sees, recall or not."""
+    """`after_prompt` gets exactly the answer that the host committed, with recall too."""
     plugin = RecordingPlugin(CONTRIBUTION)
     said = Answer(text=ANSWER, when=NOON, messages=[Message(role="assistant", text=ANSWER)])
     async with make_host({"plugin": plugin}) as host:
@@ -110,7 +110,7 @@ def test_a_record_is_searched_at_any_depth():
 
 @pytest.mark.parametrize(("tokens", "shown"), [(60, range(1)), (240, range(1, 20)), (2000, range(20, 21))])
 async def test_the_configured_limit_cuts_recalled_text(make_host, tokens, shown):
-    """`host.referenceTokens` of a configuration file is what one plugin's references may take of a turn."""
+    """`host.referenceTokens` of a configuration file limits the tokens of one plugin's references in a turn."""
     config = parse_config(json.dumps({"host": {"referenceTokens": tokens}}))
     many = Contribution(references=[Reference(text=f"{number}. {RECALLED}", id=f"r{number}") for number in range(20)])
     async with make_host({"plugin": RecordingPlugin(many)}, config=config) as host:
@@ -233,7 +233,7 @@ async def test_the_answer_comes_first(make_host, commit):
 
 
 async def test_nothing_is_learned_before_the_answer_is_there(make_host):
-    """Until the turn is committed, no hook of the answer runs, however idle the background is."""
+    """No hook of the answer runs before the turn is committed, even while the background is idle."""
     plugin = RecordingPlugin()
     async with make_host({"plugin": plugin}) as host, host.turn(PROMPT, session="s") as turn:
         await host.drain()
@@ -249,7 +249,7 @@ async def test_nothing_is_learned_before_the_answer_is_there(make_host):
 
 
 class Reporting:
-    """Decides per turn what to recall and what to keep, and says so."""
+    """Decides per turn about recall and writes, and reports its decisions."""
 
     @hookimpl
     async def before_prompt(self, turn, report):
@@ -278,7 +278,7 @@ class Reporting:
 async def test_the_receipt_says_what_gates_decided_and_how_writes_ended(
     make_host, prompt, decisions, injected, outcomes
 ):
-    """What a plugin considered, decided and kept stands in the receipt, in its words, and so does what was shown."""
+    """The receipt has a plugin's candidates, decisions and outcomes in its words, and the references that it showed."""
     async with make_host({"plugin": Reporting()}) as host:
         async with host.turn(prompt, session="s") as turn:
             await turn.commit(ANSWER)
@@ -296,7 +296,7 @@ async def test_the_receipt_says_what_gates_decided_and_how_writes_ended(
 
 @pytest.mark.parametrize(("fault", "hook"), PLAIN_CASES, ids=str)
 async def test_a_plain_hook_lets_nothing_out_when_a_plugin_is_registered(make_host, fault, hook):
-    """Whatever it raises, even `SystemExit`, comes out as an error about that plugin, and the host goes on without it."""
+    """Any exception, even `SystemExit`, comes out as an error about that plugin, and the host goes on without it."""
     good = RecordingPlugin()
     async with make_host({"good": good}) as host:
         with pytest.raises(BaseException) as caught:
@@ -333,7 +333,7 @@ class Interrupting:
 
 
 async def test_an_interruption_goes_through(make_host):
-    """Whoever presses Ctrl-C means the process, not the plugin that is just being configured."""
+    """A Ctrl-C while a plugin is configured ends the process and registers no plugin."""
     async with make_host({}) as host:
         with pytest.raises(KeyboardInterrupt):
             await host.register("interrupting", Interrupting())

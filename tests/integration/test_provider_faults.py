@@ -46,7 +46,7 @@ class Clock:
 
 
 class Model:
-    """A provider for one test, and what came of asking it."""
+    """A provider for one test, with its waits and its pieces of text."""
 
     def __init__(self, server, **settings):
         self.waits = []
@@ -61,7 +61,7 @@ class Model:
         return await self.provider.complete(PROMPT, tools=tools, on_delta=self.deltas.append if stream else None)
 
     async def fault(self, *, stream=False, echoed=False):
-        """Return the one error, having looked for the credential in all of it; not in what a provider `echoed`."""
+        """Return the error; its traceback shows no credential, except in the text that a provider `echoed`."""
         with pytest.raises(ProviderError) as caught:
             await self.ask(stream=stream)
         await self.provider.close()
@@ -153,7 +153,7 @@ async def test_a_connection_is_used_again():
 
 @pytest.mark.parametrize("end", ["cut", "hang"])
 async def test_what_happens_after_the_answer_is_of_no_matter(end):
-    """An answer that said it is complete stays good when the connection is cut or never ends."""
+    """A complete answer stays good when the connection is cut or never ends."""
     async with serve(streamed("Hello", end=end)) as server:
         model = Model(server)
         assert HELLO == await model.ask(stream=True)
@@ -207,7 +207,7 @@ TYPE = "its content type is not the one that the request names"
     ],
 )
 async def test_malformed_answers(reply, stream, expected):
-    """What no OpenAI-compatible API sends is named in one sentence."""
+    """One sentence describes a reply that no OpenAI-compatible API sends."""
     async with serve(reply) as server:
         assert ("malformed", None, BROKEN.format(expected)) == told(await Model(server).fault(stream=stream))
 
@@ -223,7 +223,7 @@ async def test_malformed_answers(reply, stream, expected):
     ],
 )
 async def test_cut_answers(reply, stream):
-    """A stream or body that ends in the middle is told from a malformed one."""
+    """A stream or body that ends in the middle gets another error than a malformed one."""
     async with serve(reply) as server:
         assert CUT == told(await Model(server).fault(stream=stream))
 
@@ -250,7 +250,7 @@ async def test_what_is_no_http(reply):
 
 
 async def test_no_server():
-    """Where nobody listens, the error says what to look at."""
+    """Without a listening server, the error names the address to check."""
     async with serve() as server:
         pass
 
@@ -270,7 +270,7 @@ async def test_no_server():
     ],
 )  # fmt: skip
 async def test_statuses(code, expected):
-    """Each kind of refusal has its own category, sentence and remedy; none of these is asked again."""
+    """Each kind of refusal has its own category, sentence and remedy; the provider repeats none of these requests."""
     reply = Reply(code=204) if code == 204 else status(code, "why.")
     async with serve(reply, whole("Hello")) as server:
         error = await Model(server).fault()
@@ -293,7 +293,7 @@ async def test_a_redirect_is_not_followed():
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_an_error_with_a_status_of_success(stream):
-    """An error body is an error, whatever the status says; its message is shown without the credential."""
+    """An error body is an error whatever the status; its message shows no credential."""
     error = {"error": {"message": f"overloaded by {KEY}", "code": "overloaded"}}
     async with serve(events(event(error)) if stream else body(error)) as server:
         found = await Model(server).fault(stream=stream, echoed=True)
@@ -314,7 +314,7 @@ async def test_an_error_in_the_middle_of_a_stream():
 
 
 async def test_a_cut_error_keeps_its_status():
-    """What the server refused is known, even if its words are lost."""
+    """A refusal whose body is cut keeps its category and status."""
     async with serve(Reply(code=400, parts=(b'{"error": ',), end="cut")) as server:
         error = await Model(server).fault()
 
@@ -322,7 +322,7 @@ async def test_a_cut_error_keeps_its_status():
 
 
 async def test_a_long_error_is_not_read_to_its_end():
-    """Of an error only the beginning is read, and what is no JSON is not shown."""
+    """The client reads only the beginning of a long error, and does not show a body that is no JSON."""
     async with serve(Reply(code=500, parts=(b"x" * 65536,) * 40, end="hang")) as server:
         error = await Model(server).fault()
         await server.gone.wait()
@@ -366,7 +366,7 @@ async def test_a_wait_beyond_the_deadline_is_not_begun():
 
 
 async def test_waiting_really_waits():
-    """By default the wait is a real one."""
+    """The provider waits for real by default."""
     async with serve(status(429, headers={"Retry-After": "0"}), whole("Hello")) as server:
         provider = OpenAIProvider(ProviderSettings(kind="openai", base_url=server.base_url + "/", model="test-model"))
         assert HELLO == await provider.complete(PROMPT)
@@ -385,7 +385,7 @@ async def test_waiting_really_waits():
     ],
 )
 async def test_the_deadline_is_total(reply):
-    """Neither silence nor a slow drip of bytes gets around it, and the connection is closed."""
+    """The deadline ends silence and a slow drip of bytes alike, and closes the connection."""
     async with serve(reply) as server:
         error = await Model(server, timeout_seconds=0.3).fault(stream=True)
         await server.gone.wait()
@@ -430,7 +430,7 @@ async def test_fifty_megabytes(reply, stream):
 
 
 async def test_cancelling_closes_the_connection():
-    """Who cancels gets the cancellation, and the server sees the client leave."""
+    """A cancelled caller gets its `CancelledError`, and the server sees the client leave."""
     async with serve(events(event(chunk({"content": "Hel"})), end="hang")) as server:
         model = Model(server)
         first = asyncio.Event()
@@ -444,7 +444,7 @@ async def test_cancelling_closes_the_connection():
 
 
 async def test_the_environment_has_no_say(monkeypatch):
-    """Neither a proxy nor credentials from the environment get a request."""
+    """The provider uses neither a proxy nor credentials from the environment."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     async with serve(whole("Hello")) as server:
@@ -454,7 +454,7 @@ async def test_the_environment_has_no_say(monkeypatch):
 
 
 async def test_logs_hold_no_credential(caplog):
-    """Not even the most talkative logs of the HTTP library show the credential or a word of the conversation."""
+    """The debug log of the HTTP library shows neither the credential nor a word of the conversation."""
     with caplog.at_level(logging.DEBUG):
         async with serve(whole("Hello"), status(401, f"Wrong key {KEY}")) as server:
             model = Model(server)

@@ -1,4 +1,4 @@
-"""Several processes, one store of sessions: no half turn is seen and nothing acknowledged is lost, whoever is killed when.
+"""Several processes, one session store: no half turn shows, no acknowledged turn is lost, whichever process is killed.
 
 `BEAVER_SESSION_KILLS` says how many times a process is killed; 4 by default, 20 in `make test-all`, 500 in `make faults`.
 """

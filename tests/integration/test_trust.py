@@ -99,7 +99,7 @@ async def test_the_curated_commands_are_for_those_they_belong_to(folder, trust):
 
 
 async def test_what_trust_leaves_out_is_in_the_receipt_and_logged_once(folder, caplog):
-    """Each turn's receipt says what is left out; the log names the remedy once in a host's life."""
+    """Each turn's receipt names the parts that trust leaves out; the log names the remedy once in a host's life."""
     caplog.set_level(logging.WARNING)
     async with curated(folder) as host:
         decisions = []
@@ -154,7 +154,7 @@ async def test_a_blank_user_is_refused_everywhere(folder, blank):
 
 
 class Offering(RecordingPlugin):
-    """Offers a tool and a command that are allowed as `allows` says."""
+    """Offers a tool and a command with the given `allows`."""
 
     def __init__(self, allows):
         super().__init__(Contribution(blocks=["A block."], references=[Reference(text="A reference.")]))
@@ -191,7 +191,7 @@ def raising(caller):
     ],
 )
 async def test_a_plugin_that_does_not_say_yes_allows_nothing(tmp_path, allows):
-    """Anything but `True` is a no, and what raises is in the plugin's health."""
+    """Any answer but `True` refuses the caller, and an exception of `allows` is in the plugin's health."""
     plugin = Offering(allows)
     async with Host({"p": plugin}, state_folder=tmp_path / "s", environment={}) as host:
         async with host.turn("Hello.", session="s", trust="full") as turn:
@@ -205,7 +205,7 @@ async def test_a_plugin_that_does_not_say_yes_allows_nothing(tmp_path, allows):
 
 
 async def test_a_plugin_that_does_not_answer_at_once_allows_nothing(tmp_path):
-    """A slow `allows` holds the event loop: its answer counts as no, health says why, and it is not asked again."""
+    """A slow `allows` counts as a refusal, is a fault in the plugin's health, and is not called again."""
     asked = []
 
     def slow(caller):
@@ -228,7 +228,7 @@ async def test_a_plugin_that_does_not_answer_at_once_allows_nothing(tmp_path):
 
 
 async def off_and(tmp_path, **switched):
-    """Return what a user in a session gets of memory after something was switched off, and the plugin."""
+    """Return the parts of memory that a user in a session gets after a switch, and the plugin."""
     plugin = Offering(lambda caller: True)
     who = {"session": "s", "user": "ann"}
     async with Host({"p": plugin}, state_folder=tmp_path / "s", environment={}) as host:
@@ -256,7 +256,7 @@ async def off_and(tmp_path, **switched):
 
 @pytest.mark.parametrize("switched", [{"session": "s", "user": "ann"}, {"user": "ann"}], ids=["session", "user"])
 async def test_off_leaves_nothing_on(tmp_path, switched):
-    """No hook is called, nothing is offered, shown or run, and the receipt says why."""
+    """Memory that is off calls no hook, offers, shows and runs nothing, and the receipt gives the reason."""
     turn, refused, offered, hooks, off = await off_and(tmp_path, **switched)
     decision = Decision(gate="memory", verdict="off", reason="memory is off for this session")
     assert ("", (), 3, ({"p": ()}, {"p": ()}), [], True, (decision,)) == (
@@ -265,14 +265,14 @@ async def test_off_leaves_nothing_on(tmp_path, switched):
 
 
 async def test_off_for_another_session_or_user_changes_nothing(tmp_path):
-    """Memory that somebody else has switched off is on here."""
+    """Memory stays on for a user and session when another user or session has switched it off."""
     turn, refused, _, hooks, off = await off_and(tmp_path, session="s", user="bob")
     expected = ("A block.", 0, ["before_prompt", "on_tool_result", "after_prompt"], False)
     assert expected == (turn.system_prompt(), refused, hooks, off)
 
 
 async def test_switching_off_in_the_middle_of_a_turn(tmp_path):
-    """What the turn had recalled was shown; nothing of its answer is learned, and no tool of it runs any more."""
+    """After memory is switched off in a turn, no tool runs and no answer is learned; its recall was already shown."""
     plugin, sink = Offering(lambda caller: True), MemorySink()
     async with Host({"p": plugin}, state_folder=tmp_path / "s", environment={}, sinks=[sink]) as host:
         async with host.turn("Hello.", session="s", trust="full") as turn:
@@ -292,7 +292,7 @@ async def test_switching_off_in_the_middle_of_a_turn(tmp_path):
 
 
 async def test_a_switch_that_cannot_be_read_is_off_and_the_host_says_so(tmp_path):
-    """With a damaged file every turn is without memory, and the host's health names the switch until it is whole."""
+    """A damaged switch file turns memory off for every turn, and the host's health names it until it is whole."""
     folder = tmp_path / "s"
     plugin = Offering(lambda caller: True)
     async with Host({"p": plugin}, state_folder=folder, environment={}) as host:

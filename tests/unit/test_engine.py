@@ -82,7 +82,7 @@ def facts(sink, name):
     ],
 )
 async def test_a_deadline_is_declared_or_the_default_and_capped(make_host, declared, settings, expected):
-    """What the plugin declares counts, else what the settings say, and never more than the cap."""
+    """A deadline is the plugin's declared one, or the default of the settings, and never more than the cap."""
     plugin = Gated(before_prompt=declared)
     async with make_host(settings, p=plugin) as host:
         engine = host._running()
@@ -92,7 +92,7 @@ async def test_a_deadline_is_declared_or_the_default_and_capped(make_host, decla
 
 
 async def test_the_cap_holds_while_a_turn_runs(make_host, sink):
-    """A plugin that asks for an hour gets what the settings allow."""
+    """The cap ends a call of a plugin that declares an hour."""
     plugin = Gated("before_prompt", before_prompt=3600.0)
     async with make_host({"deadline_cap_seconds": 0.02}, p=plugin) as host:
         await host.open_turn("hello", session="s")
@@ -115,7 +115,7 @@ async def test_draining_waits_the_largest_deadline_of_the_background(make_host):
 
 
 async def test_an_unregistered_plugin_is_called_no_more(make_host, sink):
-    """Open turns call no further hook of it; it is stopped once, and the others go on."""
+    """Open turns call no further hook of an unregistered plugin, it is stopped once, and other plugins go on."""
     gone, other = RecordingPlugin(), RecordingPlugin()
     async with make_host(gone=gone, other=other) as host:
         turn = await host.open_turn("hello", session="s")
@@ -146,7 +146,7 @@ async def test_queued_work_of_an_unregistered_plugin_is_discarded(make_host, sin
 
 
 async def test_queued_work_is_drained_when_asked(make_host, sink):
-    """Then it is stopped after the last call, and nothing is lost."""
+    """Unregistering with `drain` stops the plugin after its last queued call, and loses no work."""
     gone = Gated("on_tool_result")
     async with make_host(gone=gone) as host:
         turn = await host.open_turn("hello", session="s")
@@ -163,7 +163,7 @@ async def test_queued_work_is_drained_when_asked(make_host, sink):
 
 
 async def test_draining_a_plugin_ends_within_its_deadline(make_host, sink):
-    """What hangs longer than that is lost."""
+    """Draining a plugin loses the work that outlasts its deadline."""
     short = 0.02
     gone = Gated("on_tool_result", on_tool_result=short, after_prompt=short, on_turn_dropped=short)
     async with make_host(gone=gone) as host:
@@ -177,7 +177,7 @@ async def test_draining_a_plugin_ends_within_its_deadline(make_host, sink):
 
 
 async def test_a_recall_of_an_unregistered_plugin_is_cancelled(make_host, sink):
-    """The turn that waits for it goes on at once without it, and it has not failed; another one's is waited for."""
+    """The turn goes on without the unregistered plugin's recall, which is no failure, and waits for the other one."""
     gone = Gated("before_prompt", contribution=Contribution(blocks=("gone",)), before_prompt=60.0)
     other = Gated("before_prompt", contribution=Contribution(blocks=("other",)), before_prompt=60.0)
     async with make_host(gone=gone, other=other) as host:
@@ -191,7 +191,7 @@ async def test_a_recall_of_an_unregistered_plugin_is_cancelled(make_host, sink):
 
 
 async def test_a_recall_that_has_answered_does_not_outlive_its_plugin(make_host):
-    """What a plugin contributed before it was unregistered is not shown either."""
+    """An unregistered plugin's earlier contribution is not shown either."""
     gone = Gated(contribution=Contribution(blocks=("gone",)))
     slow = Gated("before_prompt")
     async with make_host(gone=gone, slow=slow) as host:
@@ -218,7 +218,7 @@ async def test_rules_are_there_as_long_as_their_plugin(make_host):
 
 
 async def test_a_new_plugin_of_an_old_name_is_another_one(make_host):
-    """A plugin registered under the name of one that is still leaving keeps its own work and is told nothing of old turns."""
+    """A plugin under the name of one that is still leaving keeps its own work and learns nothing of old turns."""
     old, new = Gated("on_tool_result"), RecordingPlugin()
     async with make_host(p=old) as host:
         turn = await host.open_turn("hello", session="s", id="old")
@@ -240,7 +240,7 @@ async def test_a_new_plugin_of_an_old_name_is_another_one(make_host):
 
 
 async def test_a_plugin_that_is_still_starting_is_not_called(make_host):
-    """A turn that is opened meanwhile sees neither its rules nor its recall, and it is never told of it."""
+    """A turn that opens while a plugin starts shows neither its rules nor its recall, and is never passed to it."""
     slow = Gated("start", rules=("rule",), contribution=Contribution(blocks=("block",)))
     async with make_host() as host:
         arriving = asyncio.create_task(host.register("p", slow))
@@ -259,7 +259,7 @@ async def test_a_plugin_that_is_still_starting_is_not_called(make_host):
 
 
 async def test_a_plugin_that_does_not_start_is_forgotten(make_host):
-    """Its name is free again at once."""
+    """The name of a plugin that did not start is free again at once."""
     async with make_host() as host:
         with pytest.raises(PluginFailed):
             await host.register("p", FaultPlugin(Fault.RAISE, "start"))
@@ -272,7 +272,7 @@ async def test_a_plugin_that_does_not_start_is_forgotten(make_host):
 
 
 async def test_closing_drops_open_turns_and_drains(make_host):
-    """The plugins are told that the turns were abandoned before they are stopped."""
+    """Closing drops the open turns as abandoned, and the plugins learn it before they are stopped."""
     plugin = RecordingPlugin()
     async with make_host(p=plugin) as host:
         for _ in range(3):
@@ -283,7 +283,7 @@ async def test_closing_drops_open_turns_and_drains(make_host):
 
 
 async def test_closing_ends_the_openings_that_are_under_way(make_host, sink):
-    """Nobody waits for a recall of a host that is closed: its hook is cancelled, the turn dropped, the caller told."""
+    """Closing ends an opening under way: its hook is cancelled, the turn dropped, and the caller gets an error."""
     plugin = Gated("before_prompt", before_prompt=60.0)
     async with make_host(p=plugin) as host:
         opening = asyncio.create_task(host.open_turn("hello", session="s"))
@@ -332,7 +332,7 @@ async def test_abandoned_calls_are_audited_when_the_host_closes(make_host, sink)
 
 
 async def test_a_cancelled_closing_still_ends(make_host):
-    """Whoever cancels it does not keep the thread, the trail and the health from being closed."""
+    """A closing that is cancelled still closes the thread, the trail and the health."""
     plugin = Gated("on_turn_dropped", "stop", on_turn_dropped=60.0, stop=60.0)
     host = make_host(p=plugin)
     await host.open()
@@ -355,7 +355,7 @@ async def test_a_cancelled_closing_still_ends(make_host):
 
 
 async def test_a_thread_that_cannot_be_started_leaves_nothing_open(make_host, monkeypatch):
-    """The host does not open, and what it had opened is closed."""
+    """The host does not open, and closes all parts that it had opened."""
 
     def fail(_):
         raise RuntimeError("can't start new thread")
@@ -372,7 +372,7 @@ async def test_a_thread_that_cannot_be_started_leaves_nothing_open(make_host, mo
 
 
 async def test_idle_turns_are_swept_now_and_then(make_host, clock, monkeypatch):
-    """A turn that nobody closed is dropped after an hour though no other turn is ever opened; memory is let go too."""
+    """A sweep drops a turn after an idle hour though no other turn is ever opened, and forgets idle memory too."""
     later = []
     loop = asyncio.get_running_loop()
     call_later = loop.call_later
@@ -403,7 +403,7 @@ async def test_idle_turns_are_swept_now_and_then(make_host, clock, monkeypatch):
 
 
 async def test_a_call_that_hangs_while_the_host_closes_is_judged(make_host, sink):
-    """It has its deadline, and is then that plugin's failure rather than work that nobody had time for."""
+    """A hook that hangs while the host closes is its plugin's timeout, and no lost background work."""
     plugin = Gated("on_turn_dropped", on_turn_dropped=0.05, on_tool_result=0.05, after_prompt=0.05)
     async with make_host(p=plugin) as host:
         await host.open_turn("hello", session="s")
@@ -418,7 +418,7 @@ async def test_a_call_that_hangs_while_the_host_closes_is_judged(make_host, sink
 
 
 class _Watching:
-    """A sink that lets those go on who block until they are named."""
+    """A sink that frees blocking code when the watchdog names it."""
 
     def __init__(self):
         self.named = threading.Event()
@@ -428,8 +428,8 @@ class _Watching:
             self.named.set()
 
     def block(self):
-        """Block the thread with short sleeps, until somebody is named."""
-        # On a busy machine somebody may have been named before: this module, in which the test itself stands still.
+        """Block the thread with short sleeps, until the watchdog names the culprit."""
+        # On a busy machine the watchdog may have named this module before, in which the test itself stands still.
         self.named.clear()
         end = time.monotonic() + SAFETY
         while not self.named.is_set() and time.monotonic() < end:
@@ -438,7 +438,7 @@ class _Watching:
 
 
 class Blocks:
-    """Blocks in `before_prompt`, itself or in a task of its own, as long as it is told to."""
+    """Blocks in `before_prompt`, in the hook or in a task of its own, as long as the test sets `how`."""
 
     def __init__(self, watching):
         self.watching = watching
@@ -483,7 +483,7 @@ async def test_a_plugin_that_blocks_the_loop_is_named(make_host, sink, how, hook
 
 
 async def test_blocking_by_the_host_s_user_is_blamed_on_no_plugin(make_host, sink, monkeypatch):
-    """The event says that the loop hung, with nobody's name, and nobody's health changes."""
+    """The event of a blocked loop names no plugin, and no plugin's health changes."""
     # This module holds the plugin's class as well as the code that blocks.
     monkeypatch.setattr(watchdog, "NOT_TO_BLAME", watchdog.NOT_TO_BLAME | {__name__.partition(".")[0]})
     watching = _Watching()
@@ -500,7 +500,7 @@ async def test_blocking_by_the_host_s_user_is_blamed_on_no_plugin(make_host, sin
 
 
 async def test_what_the_trail_could_not_write_is_said_in_the_log(make_host, monkeypatch, caplog):
-    """When the host closes there is no trail left to say it in."""
+    """The log reports events that the trail could not write when the host closes."""
     close = Trail.close
     monkeypatch.setattr(Trail, "close", lambda _: 3)
 

@@ -65,7 +65,7 @@ def threads():
 
 
 async def test_plugins_live_as_long_as_the_host(make_host):
-    """They are described, set up and started when it opens, and stopped once when it closes, the last one first."""
+    """Plugins are described, set up and started when the host opens, and stopped once in reverse when it closes."""
     order = []
     one, two = RecordingPlugin(), RecordingPlugin()
     for name, plugin in (("one", one), ("two", two)):
@@ -91,7 +91,7 @@ class _Tee(list):
 
 
 async def test_a_host_that_is_not_open_says_so(make_host):
-    """Before it is entered, and after it was left, nothing of it works."""
+    """Every call raises before the host is entered and after it is left."""
     host = make_host()
     uses = (
         host.close,
@@ -120,7 +120,7 @@ async def test_a_host_that_is_not_open_says_so(make_host):
 
 
 async def test_a_host_is_opened_once_at_a_time(make_host):
-    """A second opening is refused, also while the first one is under way; once closed it may be opened again."""
+    """A second opening is refused, also during the first one; a closed host may be opened again."""
     plugin = RecordingPlugin()
     host = make_host({"p": plugin})
     results = await asyncio.gather(host.open(), host.open(), return_exceptions=True)
@@ -144,7 +144,7 @@ async def test_a_host_is_opened_once_at_a_time(make_host):
     ],
 )
 async def test_an_opening_that_fails_leaves_nothing(make_host, options, expected):
-    """No thread and no task is left, what had been started is stopped, and the host can be opened later."""
+    """A failed opening leaves no thread or task, stops the started plugins, and can be repeated."""
     host = make_host(**options)
     before = asyncio.all_tasks()
     with pytest.raises(expected):
@@ -161,7 +161,7 @@ async def test_an_opening_that_fails_leaves_nothing(make_host, options, expected
 
 
 async def test_a_cancelled_opening_leaves_nothing(make_host):
-    """The plugins that were started are stopped, and the cancellation goes on."""
+    """A cancelled opening stops the started plugins, and the cancellation goes on."""
     good, bad = RecordingPlugin(), FaultPlugin(Fault.AWAIT_FOREVER, "start")
     host = make_host({"good": good, "bad": bad})
     opening = asyncio.create_task(host.open())
@@ -175,7 +175,7 @@ async def test_a_cancelled_opening_leaves_nothing(make_host):
 
 
 async def test_a_setting_that_no_plugin_reads_fails_opening(tmp_path, make_host):
-    """A section of the configuration for a plugin that is not there is an error that names it."""
+    """A configuration section for a missing plugin is an error that names it."""
     config = Config()
     config = attrs.evolve(config, plugins=attrs.evolve(config.plugins, sections={"nobody": {}}))
     with pytest.raises(ConfigurationError) as caught:
@@ -188,7 +188,7 @@ async def test_a_setting_that_no_plugin_reads_fails_opening(tmp_path, make_host)
 
 
 def test_another_loop_is_refused(make_host):
-    """A host that is used from another loop, or without one, says what to use instead."""
+    """A host used from another loop, or without one, raises an error that names the remedy."""
     host = make_host()
     one, other = asyncio.new_event_loop(), asyncio.new_event_loop()
     one.run_until_complete(host.open())
@@ -213,7 +213,7 @@ def in_child(function):
     """Return what `function` returns or raises in a forked child, as text."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
-        # Python warns of forking with threads; that is what is tried here.
+        # Python warns of forking with threads, which this helper does on purpose.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if not child:
@@ -231,7 +231,7 @@ def in_child(function):
 
 
 async def test_a_forked_child_is_refused(make_host):
-    """The child is told to open a new host, whatever it tries; the parent's host works on."""
+    """Every call in a forked child tells it to open a new host; the parent's host works on."""
     host = make_host()
     async with host:
         said = [
@@ -245,7 +245,7 @@ async def test_a_forked_child_is_refused(make_host):
 
 
 async def test_a_host_of_another_process_is_refused(make_host):
-    """Every use says so, opening it too."""
+    """Every call in a forked child raises, also the opening."""
     host = make_host()
     async with host:
         mine, host._affinity._process = host._affinity._process, -1
@@ -309,7 +309,7 @@ async def test_a_turn_is_closed_where_its_host_is(make_host, use):
 
 @CLOSING
 async def test_a_turn_of_a_closed_host_says_so(make_host, use):
-    """Nothing is told to anybody any more, and the caller learns it; also when the host was opened again."""
+    """Closing a turn of a closed host raises, and no plugin learns of it, also when the host is open again."""
     host = make_host()
     async with host:
         turn = await host.open_turn("hello", session="s")
@@ -323,7 +323,7 @@ async def test_a_turn_of_a_closed_host_says_so(make_host, use):
 
 
 async def test_a_closing_host_is_not_opened_again(make_host):
-    """One that is opened while it closes would meet itself; once it is closed it may be opened."""
+    """A host cannot be opened while it closes, and can be opened once it is closed."""
     plugin = FaultPlugin(Fault.AWAIT_FOREVER, "stop")
     host = make_host({"p": plugin})
     await host.open()
@@ -347,7 +347,7 @@ async def test_a_closing_host_is_not_opened_again(make_host):
 
 
 async def test_plugins_come_and_go(make_host):
-    """A plugin that was registered is there, by its name, and unregistered it is unknown."""
+    """A registered plugin is found by its name, and is unknown after it is unregistered."""
     plugin = RecordingPlugin(info=PluginInfo(version="1", contract="1.0"))
     async with make_host() as host:
         await host.register("p", plugin)
@@ -366,7 +366,7 @@ async def test_plugins_come_and_go(make_host):
 
 
 async def test_a_plugin_registered_as_fail_closed_stops_turns(make_host):
-    """The host decides who may stop a turn, also later."""
+    """A plugin that is registered as fail-closed stops a turn."""
     async with make_host() as host:
         await host.register("p", FaultPlugin(Fault.GARBAGE, "before_prompt"), fail_closed=True)
         with pytest.raises(PluginFailed):
@@ -395,7 +395,7 @@ async def _run(*_):
 
 
 async def test_tools_and_commands_are_listed_per_plugin(make_host):
-    """What each plugin offers to the model and to the user."""
+    """The host lists each plugin's tools and commands."""
     tool = Tool(name="recall", description="d", parameters={}, run=_run)
     command = Command(name="status", summary="s", run=_run)
     plugins = {"p": RecordingPlugin(tools=[tool], commands=[command]), "q": RecordingPlugin()}
@@ -404,7 +404,7 @@ async def test_tools_and_commands_are_listed_per_plugin(make_host):
 
 
 async def test_tools_and_commands_are_offered_to_those_they_allow(make_host):
-    """A caller is a turn or a context; what one is not offered is refused, and says for whom it is not."""
+    """The host offers tools and commands to the turns and contexts that they allow, and refuses others."""
 
     def is_ann(caller):
         return caller.user == "ann"
@@ -437,7 +437,7 @@ async def test_tools_and_commands_are_offered_to_those_they_allow(make_host):
 
 
 async def test_an_interruption_while_a_plugin_is_asked_for_whom_it_is(make_host):
-    """Whoever presses Ctrl-C means the process, and not that the caller may not."""
+    """A Ctrl-C inside `allows` ends the process and is not a refusal of the caller."""
 
     def interrupted(_caller):
         raise KeyboardInterrupt
@@ -452,7 +452,7 @@ async def test_an_interruption_while_a_plugin_is_asked_for_whom_it_is(make_host)
 
 
 async def test_memory_is_switched_for_a_session_and_a_user(make_host, sink):
-    """It is off where it was switched off and nowhere else; each switching is audited, without a name."""
+    """Memory is off exactly where it was switched off, and each switch is audited without a name."""
     asked = [("s", "ann"), ("t", "ann"), ("s", "bob"), ("s", None), (None, "ann")]
     seen = []
     async with make_host() as host:
@@ -474,7 +474,7 @@ async def test_memory_is_switched_for_a_session_and_a_user(make_host, sink):
 
 
 async def test_services_reach_the_plugins(make_host):
-    """What the host lends, and that it has no memory mode, is in the setup."""
+    """A plugin's setup has the host's services and no memory mode."""
     services, plugin = Services(small_model=object()), RecordingPlugin()
     async with make_host({"p": plugin}, services=services):
         (call,) = plugin.calls_of("configure")
@@ -515,7 +515,7 @@ async def test_turns_are_found_by_their_id(make_host):
     ],
 )
 async def test_an_id_that_is_no_text_is_refused(make_host, use):
-    """It cannot be anybody's id."""
+    """A turn id that is no text is refused."""
     async with make_host() as host:
         with pytest.raises(InvalidTurn) as caught:
             await use(host)
@@ -525,7 +525,7 @@ async def test_an_id_that_is_no_text_is_refused(make_host, use):
 
 @pytest.mark.parametrize("seconds", ["1", float("nan"), []])
 async def test_draining_takes_a_number(make_host, seconds):
-    """What is no number of seconds is refused; a time that is over is none."""
+    """`drain` refuses a value that is no number of seconds, and takes a negative time as none."""
     async with make_host() as host:
         with pytest.raises(HostMisused) as caught:
             await host.drain(seconds)
@@ -545,17 +545,17 @@ async def test_the_base_of_a_system_prompt_is_text(make_host):
 
 
 async def test_any_thread_may_read_the_trail(make_host):
-    """It is safe from several threads, and so the host gives it to all of them."""
+    """The host gives its trail to any thread, because the trail is safe to use from all of them."""
     async with make_host() as host:
         assert host.trail is await asyncio.to_thread(lambda: host.trail)
 
 
-# --- What is written down -------------------------------------------------------------------------------------
+# --- The written record ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("turn_id", [None, "ada.lovelace-1"])
 async def test_a_receipt_outlives_its_host(make_host, turn_id):
-    """It is found by the turn's id, which is kept as a hash where it could name a person."""
+    """A receipt is found by the turn's id, which is stored as a hash if it could name a person."""
     fields = {"id": turn_id} if turn_id else {}
     plugin = RecordingPlugin(Contribution(references=(Reference(text="r", id="r1"),)))
     async with make_host({"p": plugin}) as host:
@@ -577,7 +577,7 @@ async def test_a_receipt_outlives_its_host(make_host, turn_id):
 
 
 async def test_without_a_trail_turns_go_on_and_the_host_says_so(make_host, tmp_path, capsys):
-    """A state folder that cannot be had costs the trail and the receipts, and nothing else."""
+    """A state folder that cannot be made costs the trail and the receipts, and nothing else."""
     (tmp_path / "file").write_text("not a folder")
     async with make_host({"p": RecordingPlugin()}, state_folder=tmp_path / "file") as host:
         turn = await host.open_turn("hello", session="s")
@@ -591,7 +591,7 @@ async def test_without_a_trail_turns_go_on_and_the_host_says_so(make_host, tmp_p
 
 
 async def test_the_trail_can_be_asked(make_host):
-    """The host gives its trail to whoever wants to read or verify it."""
+    """The host gives its trail to any caller, to read and to verify it."""
     async with make_host({"p": RecordingPlugin()}) as host:
         await (await host.open_turn("hello", session="s")).commit("bye")
         host.trail.flush()
@@ -600,7 +600,7 @@ async def test_the_trail_can_be_asked(make_host):
 
 
 async def test_a_turn_has_an_id_and_a_time_of_its_own_accord(make_host):
-    """The host fills in what the caller leaves out, and keeps what the caller says."""
+    """The host fills in fields that the caller leaves out, and keeps given ones."""
     clock = FrozenClock()
     async with make_host(clock=clock) as host:
         one = await host.open_turn("hello", session="s")
@@ -611,7 +611,7 @@ async def test_a_turn_has_an_id_and_a_time_of_its_own_accord(make_host):
 
 
 async def test_the_boundary_is_random(make_host):
-    """Nobody can foresee the fence around a turn's references."""
+    """The fence around a turn's references is different for every turn."""
     plugin = RecordingPlugin(Contribution(references=(Reference(text="r"),)))
     async with make_host({"p": plugin}) as host:
         messages = {(await host.open_turn("hello", session="s")).references[0].text for _ in range(5)}
@@ -657,7 +657,7 @@ async def test_plugin_objects_join_those_of_a_configuration(tmp_path, monkeypatc
 
 
 async def test_every_installed_plugin_is_loaded_when_none_is_named(make_host, monkeypatch):
-    """Without names the memory mode decides; a fail-closed plugin that nobody has is an error that lists the others."""
+    """Without names the memory mode decides; a fail-closed plugin that is missing is an error that lists the others."""
 
     class Point:
         def load(self):
@@ -673,7 +673,7 @@ async def test_every_installed_plugin_is_loaded_when_none_is_named(make_host, mo
 
 
 async def test_the_trail_is_closed_without_threads_where_there_are_none(make_host, monkeypatch):
-    """When the interpreter ends there are no new threads; what was given to the trail is written all the same."""
+    """Without new threads at the end of the interpreter, the host still writes all events of the trail."""
     async with make_host() as host:
         await (await host.open_turn("hello", session="s")).commit("bye")
         monkeypatch.setattr("concurrent.futures.thread._shutdown", True)

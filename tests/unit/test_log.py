@@ -37,7 +37,7 @@ def python(code, cwd):
 
 
 def test_a_line(lines):
-    """The event comes first with the package's name, then the fields; what is `None` is left out."""
+    """The event comes first with the package's name, then the fields; a field that is `None` is left out."""
     make_log(NAME).warning("thing_happened", count=3, why="two words", yes=True, no=False, share=0.5, absent=None)
 
     assert lines == ['event=beaver_hooks.thing_happened count=3 why="two words" yes no=false share=0.5']
@@ -85,7 +85,7 @@ def test_a_percent_sign_is_no_format(lines):
 
 @given(st.dictionaries(st.from_regex(r"[a-z_]{3,8}", fullmatch=True), st.text() | st.integers() | st.floats()))
 def test_any_fields_make_one_line_that_can_be_encoded(fields):
-    """Whatever the fields, there is one line, and every handler can write it."""
+    """Any fields make one line that every handler can write."""
     handler, logger = Lines(), logging.getLogger(f"{NAME}.any")
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
@@ -101,7 +101,7 @@ def test_any_fields_make_one_line_that_can_be_encoded(fields):
 
 @pytest.mark.parametrize("error", [ValueError("x"), SystemExit(1)])
 def test_a_handler_that_raises(error):
-    """It harms nobody who says something, who is told what was raised; only `KeyboardInterrupt` goes through."""
+    """A failing handler harms no caller: `log` returns the type of its error, and raises only `KeyboardInterrupt`."""
 
     class Broken(logging.Handler):
         def emit(self, record):
@@ -119,7 +119,7 @@ def test_a_handler_that_raises(error):
 
 
 def test_levels_are_the_application_s(lines):
-    """What the application does not want to hear costs nothing and is not said."""
+    """An event below the level of the logger is not written."""
     logging.getLogger(NAME).setLevel(logging.ERROR)
     log = make_log(NAME)
     log.warning("thing_happened")
@@ -173,5 +173,5 @@ def test_a_host_that_is_well_is_silent(tmp_path):
 
 
 def test_the_name_of_the_logger():
-    """Applications find our lines under the package's name."""
+    """The logger has the package's name."""
     assert LOGGER_NAME == "beaver_hooks"

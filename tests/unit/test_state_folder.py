@@ -52,7 +52,7 @@ def test_a_loose_folder_is_tightened(tmp_path):
 
 @pytest.mark.parametrize(("found", "accepted"), [(0o755, True), (0o777, False)])
 def test_a_folder_of_somebody_else(tmp_path, monkeypatch, found, accepted):
-    """A folder that cannot be tightened is used unless anybody may write to it."""
+    """A folder that cannot be tightened is used unless every user may write to it."""
     folder = tmp_path / "s"
     folder.mkdir()
     folder.chmod(found)
@@ -111,7 +111,7 @@ def test_a_place_that_cannot_be_used_is_explained(tmp_path):
 
 
 def test_a_plugin_has_a_folder_of_its_own(tmp_path):
-    """Its folder is private and lies apart from the host's files."""
+    """A plugin's folder is private and lies apart from the host's files."""
     folder = plugin_folder(tmp_path / "s", "my_plugin-2")
 
     assert (tmp_path / "s" / "plugins" / "my_plugin-2", 0o700) == (folder, mode(folder))

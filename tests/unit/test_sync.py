@@ -108,7 +108,7 @@ def test_a_whole_turn(make_host):
 
 
 def test_a_host_that_is_not_open_yet_may_be_given(tmp_path):
-    """Any host can be used without a loop; without plugins too."""
+    """A `SyncHost` takes a host that is not open, or makes one without plugins."""
     with SyncHost(Host(state_folder=tmp_path)) as host:
         assert host.open_turn("hello", session="s").drop()
     with SyncHost(state_folder=tmp_path) as host:
@@ -124,7 +124,7 @@ def test_a_host_that_is_not_open_yet_may_be_given(tmp_path):
     ],
 )
 def test_a_turn_in_a_with_block_is_dropped_by_any_exception(make_host, error, reason):
-    """The exception goes on unchanged, and the plugins learn the reason."""
+    """The exception goes on unchanged, and the plugins learn the reason of the drop."""
     plugin = RecordingPlugin()
     with make_host({"p": plugin}) as host:
         with pytest.raises(type(error)) as caught, host.turn("hello", session="s"):
@@ -135,7 +135,7 @@ def test_a_turn_in_a_with_block_is_dropped_by_any_exception(make_host, error, re
 
 
 def test_a_turn_in_a_with_block_is_abandoned_unless_it_is_closed(make_host):
-    """Leaving the block drops what nobody committed."""
+    """Leaving the block drops an uncommitted turn."""
     plugin = RecordingPlugin()
     with make_host({"p": plugin}) as host:
         with host.turn("hello", session="s", id="one"):
@@ -168,7 +168,7 @@ def test_a_host_closed_inside_a_block_hides_no_error(make_host):
 
 
 def test_errors_get_out_unchanged(make_host):
-    """What the host raises, and what a fail-closed plugin raises, reaches the caller as it is."""
+    """Errors of the host and of a fail-closed plugin reach the caller unchanged."""
     with make_host() as host:
         host.open_turn("hello", session="s", id="one")
         with pytest.raises(TurnAlreadyOpen):
@@ -185,7 +185,7 @@ def test_errors_get_out_unchanged(make_host):
 
 
 def test_several_threads_share_a_host(make_host):
-    """Turns of many threads are each told once, and nobody gets another one's turn."""
+    """Each of many threads gets its own turn, and the plugins learn of each turn once."""
     plugin = RecordingPlugin()
 
     def run(number):
@@ -235,7 +235,7 @@ async def _run(*_):
 
 
 def test_everything_that_a_host_offers_is_there(make_host):
-    """Turns by their id, the plugins and what they offer, and the trail."""
+    """`SyncHost` has turns by id, the plugins with their tools and commands, and the trail."""
     tool, command = (
         Tool(name="recall", description="d", parameters={}, run=_run),
         Command(name="status", summary="s", run=_run),
@@ -257,11 +257,11 @@ def test_everything_that_a_host_offers_is_there(make_host):
         assert ({"p": (tool,)}, {"p": (command,)}) == (host.tools, host.commands)
         assert {"turn_committed", "turn_dropped"} == {each.name for each in host.trail.tail()}
     with pytest.raises(HostNotOpen):
-        host.trail  # noqa: B018 - reading it is what is refused
+        host.trail  # noqa: B018 - the test reads it on purpose
 
 
 def test_what_a_caller_may_use(make_host):
-    """Tools and commands are offered to those whom they allow, and to nobody while memory is off; as a host does it."""
+    """`SyncHost` offers tools and commands to the callers that they allow, and to no caller while memory is off."""
 
     def is_full(caller):
         return caller.trust is Trust.FULL
@@ -297,7 +297,7 @@ def test_what_a_caller_may_use(make_host):
 
 
 def test_a_host_that_is_not_open_says_so(make_host):
-    """Before it is entered and after it was left; a second closing too."""
+    """Every call raises before the host is entered and after it is left, also a second closing."""
     host = make_host()
     said = []
     for _ in range(2):
@@ -335,7 +335,7 @@ def test_an_opening_that_fails_leaves_nothing(make_host, plugin, expected):
 
 
 def test_a_hook_of_its_own_cannot_use_it(make_host):
-    """It would wait for itself; it is told so, also when it closes the host, which stays open."""
+    """A hook that calls the facade would wait for itself; each call raises instead, and the host stays open."""
     said = []
 
     class Inside:
@@ -354,7 +354,7 @@ def test_a_hook_of_its_own_cannot_use_it(make_host):
 
 
 def test_an_inner_host_belongs_to_its_own_thread(make_host):
-    """Who reaches around the facade is told that this loop is not the host's."""
+    """A caller that reaches around the facade gets `WrongLoop`."""
     host = make_host()
     with host, pytest.raises(WrongLoop):
         host._host.health()
@@ -364,7 +364,7 @@ def in_child(function):
     """Return what `function` returns or raises in a forked child, as text."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
-        # Python warns of forking with threads; that is what is tried here.
+        # Python warns of forking with threads, which this helper does on purpose.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if not child:
@@ -382,7 +382,7 @@ def in_child(function):
 
 
 def test_a_forked_child_is_refused(make_host):
-    """The child is told so at once instead of waiting for a thread that was not forked; the parent works on."""
+    """Every call in a forked child raises at once instead of waiting for a thread that was not forked."""
     with make_host() as host:
         turn = host.open_turn("hello", session="s")
         uses = (host.health, host.open, host.close, lambda: turn.commit("bye"), host.health)
@@ -392,7 +392,7 @@ def test_a_forked_child_is_refused(make_host):
 
 
 def test_a_host_of_another_process_is_refused(make_host):
-    """Every use says so, opening and closing it too; nothing is waited for and nothing is ended."""
+    """Every call in a forked child raises, also opening and closing, and ends nothing."""
     host = make_host()
     with host:
         mine, host._thread._process = host._thread._process, -1
@@ -405,7 +405,7 @@ def test_a_host_of_another_process_is_refused(make_host):
 
 
 class Parting:
-    """Takes its time to stop, until it is told to."""
+    """Stops only when the test tells it to."""
 
     def __init__(self):
         self.begun = threading.Event()
@@ -428,7 +428,7 @@ class Parting:
 
 
 def test_two_who_close_at_once(make_host):
-    """One of them closes the host, and takes the time it takes; the other is told that it is not open."""
+    """The first closing takes its time; a second caller gets the error that the host is not open."""
     plugin = Parting()
     host = make_host({"p": plugin})
     host.open()
@@ -450,7 +450,7 @@ def test_two_who_close_at_once(make_host):
 
 
 def test_many_who_close_at_once(make_host):
-    """Exactly one of them closes the host, and nobody hangs."""
+    """Exactly one of four callers closes the host, and none of them hangs."""
     host = make_host()
     for _ in range(20):
         host.open()
@@ -460,7 +460,7 @@ def test_many_who_close_at_once(make_host):
 
 
 def test_a_call_that_meets_a_closing_host_is_refused(make_host):
-    """A call that got hold of the thread before another one ended it is told that the host is not open."""
+    """A call that holds the thread of a closed host raises that the host is not open."""
     host = make_host()
     with host:
         thread = host._thread
@@ -474,7 +474,7 @@ def test_a_call_that_meets_a_closing_host_is_refused(make_host):
 
 
 def test_a_host_that_is_given_takes_no_options(tmp_path):
-    """They would be lost."""
+    """Options beside a given host are refused, because they would be lost."""
     with pytest.raises(HostMisused) as caught:
         SyncHost(Host(), state_folder=tmp_path)
 
@@ -539,7 +539,7 @@ READ = """
 
 
 def run(source, folder):
-    """Run a script to its end; return what it and a later look at its trail have to say."""
+    """Run a script to its end; return its output and the output of a later look at its trail."""
     said = []
     for each in (source, READ):
         done = subprocess.run(
@@ -551,7 +551,7 @@ def run(source, folder):
 
 
 def test_interrupting_the_closing_cuts_it_short(tmp_path):
-    """Control-C while the background drains: the plugin is stopped, and the trail says what was lost."""
+    """Control-C while the background drains: the plugin is stopped, and the trail has the lost calls."""
     source = """
         import asyncio, os, signal, sys, threading
         from beaver_hooks import SyncHost
@@ -596,7 +596,7 @@ def test_interrupting_the_closing_cuts_it_short(tmp_path):
 
 
 def test_a_host_that_nobody_closes_is_closed_with_the_interpreter(tmp_path):
-    """What was committed is learned and written, and the plugins are stopped; a forked child leaves it alone."""
+    """The interpreter's end writes the committed turn and stops the plugins; a forked child leaves the host alone."""
     source = """
         import asyncio, os, sys
         from beaver_hooks import SyncHost
@@ -628,7 +628,7 @@ def test_a_host_that_nobody_closes_is_closed_with_the_interpreter(tmp_path):
 
 
 def test_the_end_of_the_interpreter_closes_what_is_open(make_host):
-    """One that is closed, or being closed, is left alone."""
+    """The exit handler closes an open host, and does nothing with a closed one."""
     host = make_host()
     host.open()
     host._close_at_exit()
@@ -638,7 +638,7 @@ def test_the_end_of_the_interpreter_closes_what_is_open(make_host):
 
 
 def test_a_keyboard_interrupt_of_a_plugin_reaches_its_caller(make_host):
-    """It goes through to the thread that waits, and the host's own thread lives on."""
+    """A plugin's `KeyboardInterrupt` reaches the waiting thread, and the host's own thread lives on."""
 
     class Interrupts:
         interrupting = True
@@ -697,7 +697,7 @@ def test_closing_sets_those_free_who_wait_for_other_things(make_host):
 
 
 def test_closing_sets_those_free_whose_call_does_not_end(make_host, caplog):
-    """Nobody waits for a coroutine that keeps its cancellation to itself and dies with the loop."""
+    """Closing frees a caller whose coroutine swallows its cancellation and dies with the loop."""
     begun = threading.Event()
 
     async def stubborn():
@@ -720,7 +720,7 @@ def test_closing_sets_those_free_whose_call_does_not_end(make_host, caplog):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
 def test_a_call_that_means_the_process_ends_no_loop(make_host, error):
-    """It goes to the caller, and others go on."""
+    """The error reaches the caller, and the host's thread serves further calls."""
 
     async def leave():
         raise error
@@ -733,7 +733,7 @@ def test_a_call_that_means_the_process_ends_no_loop(make_host, error):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 def test_a_closing_that_fails_ends_the_thread(make_host, error):
-    """Its error gets out; the thread does not stay behind, and nobody waits for it."""
+    """The error of a failing closing gets out, and its thread ends."""
     host = make_host()
     host.open()
     closing = host._host.close
@@ -750,7 +750,7 @@ def test_a_closing_that_fails_ends_the_thread(make_host, error):
 
 
 def test_hurrying_cuts_the_closing_short():
-    """What is run last is cancelled, and what it does about that is waited for."""
+    """Hurrying cancels the last work, and waits for its clean-up."""
     begun, told = threading.Event(), []
 
     async def last():
@@ -772,7 +772,7 @@ def test_hurrying_cuts_the_closing_short():
 
 
 def test_what_does_not_end_is_abandoned_with_the_loop(make_host, caplog):
-    """A plugin that swallows its cancellation does not keep the host from closing; asyncio may say that it is left."""
+    """A plugin that swallows its cancellation does not keep the host from closing; asyncio may log its task."""
     info = PluginInfo(version="0", contract="1.0", deadlines=Deadlines(before_prompt=0.01))
     plugin = FaultPlugin(Fault.SLOW_CLEANUP, "before_prompt", info=info, duration=60.0)
     with make_host({"p": plugin}) as host:

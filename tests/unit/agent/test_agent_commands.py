@@ -62,7 +62,7 @@ async def refusal(commands, *words, context=IN_SESSION):
 
 
 async def test_the_overview_shows_every_plugin(load):
-    """Each plugin's health in a column, what memory is in this session, and what can be asked for."""
+    """The overview shows each plugin's health in a column, the session's memory, and the available commands."""
     commands = await load(p=RecordingPlugin(commands=[SAY]), longer_name=RecordingPlugin())
     lines = (await commands.run([], IN_SESSION)).splitlines()
 
@@ -74,7 +74,7 @@ async def test_the_overview_shows_every_plugin(load):
 
 
 async def test_a_plugin_shows_what_it_has(load):
-    """What the command `overview` of a plugin answers stands below its health; it gets the session, and no words."""
+    """A plugin's command `overview` gets the session and no words, and its answer stands below the plugin's health."""
 
     async def two_lines(words, context, _report):
         return f"words: {len(words)}\nsession: {context.session}"
@@ -87,7 +87,7 @@ async def test_a_plugin_shows_what_it_has(load):
 
 
 async def test_an_overview_that_fails_costs_itself_alone(load):
-    """Where a plugin's overview raises it says so, and the others are shown."""
+    """The overview names a plugin whose own overview raises, and shows the others."""
     commands = await load(p=RecordingPlugin(commands=[overview(fail)]), q=RecordingPlugin(commands=[overview(say)]))
     lines = (await commands.run([], IN_SESSION)).splitlines()
 
@@ -105,7 +105,7 @@ async def test_a_command_without_its_plugin(load):
 
 
 async def test_a_command_that_several_have(load):
-    """Where several plugins have a command the error names each way to say it whole: nothing is left to be guessed."""
+    """If several plugins have a command, the error lists the full form for each of them."""
     commands = await load(p=RecordingPlugin(commands=[SAY]), q=RecordingPlugin(commands=[SAY]))
 
     expected = "several plugins have a command `say`; write `/memory p say a b` or `/memory q say a b`"
@@ -114,7 +114,7 @@ async def test_a_command_that_several_have(load):
 
 
 async def test_outside_of_a_session_nothing_is_said_of_one(load):
-    """Without a session the overview says how the plugins are, and no more."""
+    """Without a session the overview shows the plugins and not the state of a session's memory."""
     commands = await load()
 
     assert ON not in await commands.run([], CommandContext())
@@ -152,7 +152,7 @@ async def test_a_host_that_is_not_well_is_no_plugin(load):
 
 
 async def test_off_and_on(load):
-    """Memory is off for the session until it is on again, said before the first word too; no session is made of it."""
+    """`off` and `on` switch the session's memory, also before its first prompt, and make no session in the store."""
     commands = await load(p=RecordingPlugin())
     other = CommandContext(session="other", user="u", trust=Trust.FULL)
 
@@ -164,12 +164,12 @@ async def test_off_and_on(load):
 
 
 async def test_off_without_a_session_is_for_all_sessions_of_the_user(load):
-    """Every session of the user is off, also for whoever asks in one of them; no other user is concerned."""
+    """`off` without a session switches memory off in every session of this user, and of no other user."""
     commands, everywhere = await load(p=RecordingPlugin()), CommandContext(user="u", trust=Trust.FULL)
     said = [await commands.run(["off"], everywhere)]
     in_one = await commands.overview(IN_SESSION)
     nobody = await commands.overview(CommandContext(session="s", trust=Trust.FULL))
-    # To switch one session on does not help: it says what does.
+    # Switching one session on has no effect here: the command names the one that has.
     said.append(await commands.run(["on"], IN_SESSION))
     said.append(await commands.run(["on"], everywhere))
 
@@ -181,7 +181,7 @@ async def test_off_without_a_session_is_for_all_sessions_of_the_user(load):
 
 
 async def test_off_holds_for_a_session_that_the_owner_goes_on_with(load):
-    """A session is off for its user and for the owner at the terminal, who need not name the user."""
+    """`off` in a session holds for its user and for the owner at the terminal, who need not name the user."""
     commands = await load()
     engine = commands._engine
     await engine.sessions.ensure("s", "u")
@@ -213,7 +213,7 @@ async def test_while_it_is_off_no_command_runs(load):
 
 
 async def test_commands_are_for_those_whom_they_allow(load):
-    """What a plugin does not allow a caller is refused, and is not shown in the overview."""
+    """A command that refuses the caller does not run, and its overview is not shown."""
     owners = attrs.evolve(overview(say), allows=lambda caller: caller.trust is Trust.FULL)
     commands, stranger = await load(p=RecordingPlugin(commands=[owners])), attrs.evolve(IN_SESSION, trust=Trust.PUBLIC)
     shown = ["  s u" in await commands.overview(each) for each in (IN_SESSION, stranger)]
@@ -234,14 +234,14 @@ async def test_the_commands_of_a_plugin_are_listed(load):
 
 
 async def test_a_command_gets_the_rest_of_the_words(load):
-    """The words after a command's name and the context are the command's; its answer is what is shown."""
+    """A plugin's command gets the words after its name and the context; the user sees its answer."""
     commands = await load(p=RecordingPlugin(commands=[SAY]))
 
     assert "a+--b+off s u full" == await commands.run(["p", "say", "a", "--b", "off"], IN_SESSION)
 
 
 async def test_an_error_of_a_command_names_the_plugin(load):
-    """What the plugin says of its own error is shown; of any other error its type is. The cause is kept."""
+    """The user sees a plugin's own `PluginError`, and only the type of any other error; the cause stays attached."""
     commands = await load(p=RecordingPlugin(commands=[FAIL, REFUSE]))
     said = []
     for name in ("failing", "refusing"):
@@ -257,7 +257,7 @@ async def test_an_error_of_a_command_names_the_plugin(load):
 
 
 async def test_unknown_names_are_refused(load):
-    """A name that there is not is refused with the one that was probably meant, and those that there are."""
+    """The error for an unknown name lists the probable name and the known ones."""
     commands = await load(notes=RecordingPlugin())
     known = "Commands: off, on; plugins with commands: curated."
 
@@ -268,7 +268,7 @@ async def test_unknown_names_are_refused(load):
 
 
 async def test_a_plugin_out_of_service_is_refused_with_the_reason(load):
-    """One that is there and not in service is not called unknown."""
+    """The error for a plugin out of service gives its health, and does not call it unknown."""
     commands = await load()
     await commands._engine.host.register("p", FaultPlugin(Fault.RAISE, "stop"))
     await commands._engine.host.unregister("p")
@@ -278,7 +278,7 @@ async def test_a_plugin_out_of_service_is_refused_with_the_reason(load):
 
 
 async def test_without_any_plugin_the_overview_says_so():
-    """Where no plugin is installed, that is what is said."""
+    """Without any plugin the overview says that no memory plugin is installed."""
     host = SimpleNamespace(commands={}, offered_commands=lambda _caller: {}, is_memory_off=lambda **_who: False)
     bare = SimpleNamespace(status={}, host=host)
 

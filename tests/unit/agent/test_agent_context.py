@@ -42,7 +42,7 @@ def test_the_order_of_messages():
 
 
 def test_nothing_but_a_prompt():
-    """What is not there leaves no empty message."""
+    """Empty parts of the context add no empty message."""
     assert (
         (user("how are you?"),)
         == build()
@@ -64,13 +64,13 @@ def test_adjacent_messages_of_one_role_are_joined_where_asked():
 
 @pytest.mark.parametrize("role", ["system", "tool"])
 def test_no_history_speaks_as_the_system(role):
-    """Only what user and assistant said is history."""
+    """The history sent to the model has only messages of the user and the assistant."""
     assert build() == build(history=[Message(role=role, text="obey me"), Message(role="assistant", text="")])
 
 
 @pytest.mark.parametrize("prompt", ["", " ", "\n\t\u2003", "\0", " \0\0 "])
 def test_a_prompt_that_says_nothing_is_refused(prompt):
-    """With a sentence, and before anything is sent."""
+    """An empty prompt is refused with a sentence before the agent sends anything."""
     with pytest.raises(InvalidTurn) as caught:
         build(prompt=prompt)
 
@@ -112,7 +112,7 @@ def test_what_is_presentable(text, expected):
 
 @given(everything)
 def test_presentable_text_can_be_sent(text):
-    """It can be encoded, holds no NUL, is as long as it was but for joined pairs, and stays as it is."""
+    """Presentable text can be encoded, holds no NUL, keeps its length but for joined pairs, and stays as it is."""
     clean = presentable(text)
     clean.encode()
 

@@ -67,7 +67,7 @@ async def test_what_is_said_is_answered_in_the_session(load):
 
 
 async def test_a_conversation_goes_on(load):
-    """What was said before is known, and offered to be said again, oldest first, the answers left out."""
+    """A conversation remembers its earlier prompts, and offers them for reuse, oldest first, without the answers."""
     talk = await load(clock=SystemClock())
     nothing = await talk.history()
     await talk.say("the map hangs in the hall")
@@ -97,7 +97,7 @@ async def test_help_lists_every_command(load, line):
 
 
 async def test_a_terminal_adds_commands_of_its_own(load):
-    """They are listed before the last line of the help, run with their words, and completed."""
+    """A terminal's commands are in the help before its last line, run with their words, and are completed."""
     talk = await load()
 
     async def shout(words):
@@ -127,7 +127,7 @@ async def test_a_terminal_adds_commands_of_its_own(load):
     ],
 )
 async def test_commands_are_completed(load, folder, line, expected):
-    """The last word of a command is completed: commands, plugins, their commands, skills; of what is said nothing is."""
+    """The last word of a command completes to commands, plugins, their commands and skills; prompts never complete."""
     talk = await load(p=RecordingPlugin(commands=[SAY]))
     await talk.command("/skill two")
 
@@ -135,7 +135,7 @@ async def test_commands_are_completed(load, folder, line, expected):
 
 
 async def test_a_missing_key_is_known_before_the_first_prompt(load):
-    """A model that cannot be asked is complained of at once, with the remedy; of any other nothing is said."""
+    """The conversation names a missing key and its remedy before the first prompt, and otherwise has no complaint."""
     talk = await load()
     before = talk.complaint
     talk.engine.provider = MissingKeyProvider("names an environment variable that is not set")
@@ -146,7 +146,7 @@ async def test_a_missing_key_is_known_before_the_first_prompt(load):
 
 @pytest.mark.parametrize("line", ["/exit", "/quit", "/exit now"])
 async def test_exit_ends_the_conversation(load, line):
-    """Who asks to end it, ends it."""
+    """`/exit` and `/quit` end the conversation."""
     talk = await load()
 
     with pytest.raises(Ended):
@@ -163,7 +163,7 @@ async def test_exit_ends_the_conversation(load, line):
     ],
 )
 async def test_an_unknown_command_is_refused(load, line, meant):
-    """The error names what was probably meant, and how to say it to the agent."""
+    """The error names the command that the user probably meant, and how to send the line to the agent."""
     talk = await load()
     with pytest.raises(NotOffered) as error:
         await talk.command(line)
@@ -190,7 +190,7 @@ async def test_memory_off_keeps_plugins_out_of_the_conversation(load):
 
 
 async def test_a_conversation_at_less_trust(load):
-    """Its turns and its commands are those of the trust that it is given."""
+    """Turns and commands of a conversation have its trust."""
     plugin = RecordingPlugin(commands=[SAY])
     talk = attrs.evolve(await load(p=plugin), trust=Trust.FAMILIAR)
     await talk.say("hello")
@@ -204,7 +204,7 @@ async def test_a_conversation_at_less_trust(load):
 
 
 async def test_a_conversation_without_memory(load):
-    """Each session of it starts with memory off, the new ones too, and says so; on again it is by a word of the user."""
+    """Each session of a conversation without memory starts with memory off and says so; the user can switch it on."""
     plugin = RecordingPlugin()
     talk = attrs.evolve(await load(p=plugin), no_memory=True)
     started = await talk.start()
@@ -242,7 +242,7 @@ async def test_the_session_can_be_gone_on_with(load):
 
 
 async def test_skills_are_listed(load, folder):
-    """`/skill` lists what can be activated, what is wrong with others, and what is active."""
+    """`/skill` lists the available skills, the problems of unusable ones, and the active skills."""
     talk = await load()
     *listed, problem, active = (await talk.command("/skill")).splitlines()
 
@@ -251,7 +251,7 @@ async def test_skills_are_listed(load, folder):
 
 
 async def test_without_skills_the_list_says_so(load):
-    """There is nothing to list, and that is said."""
+    """Without skills, `/skill` says that there are no skills."""
     talk = await load()
 
     assert "There are no skills.\nActive: none" == await talk.command("/skill")
@@ -288,7 +288,7 @@ async def test_what_cannot_be_done_is_said(load, folder, line, said):
 
 
 async def test_an_unknown_skill_is_refused(load, folder):
-    """A skill that there is not activates nothing, not even those that are named with it."""
+    """A command with an unknown skill activates none of the skills that it names."""
     talk = await load()
     with pytest.raises(SkillError):
         await talk.command("/skill one absent")
@@ -299,7 +299,7 @@ async def test_an_unknown_skill_is_refused(load, folder):
 
 
 async def test_an_active_skill_reaches_the_model(load, folder):
-    """What a skill says is among what the model is given."""
+    """The model gets the instructions of an active skill."""
     talk = await load()
     await talk.command("/skill one")
 
@@ -327,7 +327,7 @@ async def talk(load):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(line=st.text() | st.sampled_from([*HELP, "quit", "skill off", "memory on", "memory off"]))
 async def test_any_line_with_a_slash_is_answered_or_refused(talk, line):
-    """Whatever follows the slash, there is a text to show, an error of the tree, or the end."""
+    """Any line with a slash returns a text, raises an error of the tree, or ends the conversation."""
     try:
         shown = await talk.command(f"/{line}")
     except (NotOffered, SkillError, Ended):
@@ -337,7 +337,7 @@ async def test_any_line_with_a_slash_is_answered_or_refused(talk, line):
 
 
 async def test_a_stranger_in_the_owners_session_changes_and_reads_nothing(load):
-    """In a session of another user neither is memory switched nor are the prompts of the session told."""
+    """Another user can neither switch the memory of the owner's session nor read its prompts."""
     owner = await load(p=RecordingPlugin())
     await owner.say("a prompt of the owner")
     await owner.command("/memory off")

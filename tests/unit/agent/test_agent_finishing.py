@@ -1,4 +1,4 @@
-"""Work that is not left half done, whoever is cancelled."""
+"""Work that runs to its end, whichever task that waits for it is cancelled."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from beaver_hooks.agent.shield import uninterrupted
 
 
 class Work:
-    """Waits until it is let go, and then does what it was made for."""
+    """Waits at its gate, and then returns or raises its end."""
 
     def __init__(self, end):
         self.end, self.begun, self.gate, self.task = end, asyncio.Event(), asyncio.Event(), None
@@ -31,7 +31,7 @@ async def begun(end):
 
 
 async def test_what_the_work_comes_to():
-    """Its result is returned, and its error raised unchanged."""
+    """The caller gets the work's result, or its error unchanged."""
     error = ValueError("no")
     (good, first), (bad, second) = await begun("done"), await begun(error)
     good.gate.set()
@@ -43,7 +43,7 @@ async def test_what_the_work_comes_to():
 
 @pytest.mark.parametrize("end", ["done", ValueError("no")])
 async def test_cancelling_waits_for_the_end_of_the_work(end):
-    """However often: the work comes to its end, and then the cancellation comes out, whatever the end was."""
+    """A cancelled caller waits until the work ends, however often it is cancelled, and is then cancelled."""
     work, waiting = await begun(end)
     for _ in range(3):
         waiting.cancel()
@@ -57,7 +57,7 @@ async def test_cancelling_waits_for_the_end_of_the_work(end):
 
 @pytest.mark.parametrize("also", [False, True])
 async def test_work_that_is_cancelled_itself(also):
-    """Whoever waits for it is cancelled too, once it has ended."""
+    """A task that waits for cancelled work is cancelled too, once the work has ended."""
     work, waiting = await begun("done")
     if also:
         waiting.cancel()
@@ -69,7 +69,7 @@ async def test_work_that_is_cancelled_itself(also):
 
 
 async def test_a_deadline_of_the_caller():
-    """It is a TimeoutError, as anywhere, once the work has ended."""
+    """A deadline of the caller raises `TimeoutError` once the work has ended."""
     work = Work("done")
     asyncio.get_running_loop().call_later(0.01, work.gate.set)
     with pytest.raises(TimeoutError):

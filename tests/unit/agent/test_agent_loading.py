@@ -59,7 +59,7 @@ OWNER = CommandContext(trust=Trust.FULL)
 
 
 class Case:
-    """A folder with a configuration file, and what an agent loaded from it may have left open."""
+    """A folder with a configuration file, and the resources that an agent loaded from it may leave open."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -68,7 +68,7 @@ class Case:
         self.threads = self.threads_now()
 
     def write(self, **config):
-        """Write the configuration. What else this environment has installed is left out."""
+        """Write the configuration, which disables the other plugin that this environment has installed."""
         plugins = {"disabled": ["tally"]} | config.pop("plugins", {})
         host = {"stateFolder": "state", "blockedAfterSeconds": 60} | config.pop("host", {})
         self.path.write_text(json.dumps({"plugins": plugins, "host": host, **config}))
@@ -79,11 +79,11 @@ class Case:
 
     @staticmethod
     def threads_now():
-        """The threads that are nobody's: those of the event loop's own pool stay."""
+        """The threads beyond the pool of the event loop."""
         return {each for each in threading.enumerate() if not each.name.startswith("asyncio")}
 
     def left_open(self):
-        """Return what is still there: tasks, threads, files of the state folder, locks on its databases."""
+        """Return all remaining tasks, threads, open files of the state folder, and locks on its databases."""
         found = [each for each in asyncio.all_tasks() if each is not asyncio.current_task()]
         found += self.threads_now() - self.threads
         descriptors = Path("/proc/self/fd")
@@ -145,11 +145,11 @@ def states(engine):
 
 
 def shown(error):
-    """Everything of an error that anybody could see."""
+    """All text of an error that a user or a log could see."""
     return "".join(traceback.TracebackException.from_exception(error, capture_locals=False).format())
 
 
-# --- What is loaded -----------------------------------------------------------------------------------------------
+# --- The loaded parts ---------------------------------------------------------------------------------------------
 
 
 async def test_everything_is_there(case):
@@ -171,7 +171,7 @@ async def test_everything_is_there(case):
 
     expected = (True, Curated, None, "Be brief.", ["session_search", "memory"], (), case.path, NOON)
     assert (expected, KNOWS_NOTHING) == (found, result.text)
-    # Closing drained: what was learned was learned before it returned.
+    # Closing drained: the plugin learned all turns before `close` returned.
     assert (
         1 == len(plugin.calls_of("after_prompt")) == len(plugin.calls_of("stop")) == len(sink.named("turn_committed"))
     )
@@ -190,7 +190,7 @@ async def test_everything_is_there(case):
     ids=["no section", "implicit", "hybrid", "curated", "memory_gateway"],
 )
 async def test_every_mode(case, gateway, memory, expected):
-    """The mode decides who is there; `session_search` always is; who is blocked is `None` and was never imported."""
+    """The mode decides which memories load; `session_search` is always offered; blocked plugins are never imported."""
     case.write(**({} if memory is None else {"memory": memory}))
     async with await case.load() as engine:
         there = {name: engine.plugin(name) is not None for name in MEMORIES}
@@ -204,7 +204,7 @@ async def test_every_mode(case, gateway, memory, expected):
 
 @pytest.mark.usefixtures("no_gateway")
 async def test_an_implicit_hybrid_needs_no_gateway(case):
-    """Where none is installed, the curated memory alone is enough."""
+    """Without an installed gateway, the implicit hybrid mode loads the curated memory alone."""
     async with await case.load() as engine:
         assert (None, {"curated": "ok"}) == (engine.plugin("gateway"), states(engine))
 
@@ -225,7 +225,7 @@ async def test_loading_again_changes_the_mode(case, gateway):
 
 
 async def test_a_plugin_that_cannot_be_had_has_a_status(case, gateway):
-    """What is not required is left out, loudly; its status says why, and it is `None`."""
+    """The loader leaves out an optional plugin that fails to load; its status says why, and the plugin is `None`."""
     (case.folder / "site" / f"{gateway}.py").write_text("raise RuntimeError('broken')")
     async with await case.load() as engine:
         status = engine.status["gateway"]
@@ -237,7 +237,7 @@ async def test_a_plugin_that_cannot_be_had_has_a_status(case, gateway):
 
 
 async def test_where_the_configuration_comes_from(case, monkeypatch):
-    """A path, what is loaded already, the environment, or nothing at all."""
+    """The configuration is a path, a loaded configuration, a file that the environment names, or the defaults."""
     case.write(agent={"systemPrompt": "mine"})
     monkeypatch.chdir(case.folder)
     loaders = [
@@ -258,7 +258,7 @@ async def test_where_the_configuration_comes_from(case, monkeypatch):
 
 
 async def test_skill_folders_belong_to_the_file(case, monkeypatch, tmp_path):
-    """They are relative to the configuration; one in the state folder needs no word; the first one wins."""
+    """Skill folders are relative to the configuration, include the state folder's, and the first one wins."""
     for folder, name in (("mine", "a"), ("mine", "b"), ("state/skills", "b"), ("state/skills", "c")):
         (case.folder / folder / name).mkdir(parents=True)
         text = f"---\nname: {name}\ndescription: in {folder}\n---\nDo it.\n"
@@ -275,7 +275,7 @@ async def test_skill_folders_belong_to_the_file(case, monkeypatch, tmp_path):
     assert (case.state / "skills",) == skill_folders(load_config(case.path))
 
 
-# --- What is refused, and what is left of it ----------------------------------------------------------------------
+# --- Refused configurations, and no remains -----------------------------------------------------------------------
 
 INSTALL = "the plugin `gateway` is needed by the memory mode `{}`, but is not installed; run: " + install_command(
     "beaver-hooks-gateway"
@@ -307,7 +307,7 @@ async def test_a_plugin_that_the_mode_needs(case, mode):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 async def test_a_wrong_configuration(case, canary, config, path):
-    """One sentence that names the field and never its value, whoever reads it; nothing is left open."""
+    """The error is one sentence that names the field, never its value, and leaves nothing open."""
     text = json.dumps(config).replace("{}", "CANARY")
     case.write(**json.loads(text.replace("CANARY", canary.reveal().replace("\\", "").replace('"', ""))))
     with pytest.raises(ConfigurationError) as caught:
@@ -319,7 +319,7 @@ async def test_a_wrong_configuration(case, canary, config, path):
 
 
 async def test_a_plugin_object_that_does_not_start(case):
-    """One that was handed over must work; what was open by then is closed, and another load works."""
+    """Loading fails if a given plugin object does not start, closes all open parts, and works the next time."""
     with pytest.raises(PluginFailed):
         await case.load(plugins={"p": FaultPlugin(Fault.RAISE, "start")})
     left = case.left_open()
@@ -340,7 +340,7 @@ async def test_a_plugin_object_that_does_not_start(case):
     ids=["file", "damaged", "folder", "link"],
 )
 async def test_a_state_folder_that_cannot_be_used(case, harm, sentence):
-    """Loading fails with what to do about it, and leaves nothing open."""
+    """Loading with an unusable state folder fails with the remedy and leaves nothing open."""
     harm(case.state)
     with pytest.raises(StorageError, match=sentence):
         await case.load()
@@ -351,7 +351,7 @@ async def test_a_state_folder_that_cannot_be_used(case, harm, sentence):
 @pytest.mark.parametrize("there", [True, False], ids=["on disk", "in the index alone"])
 @pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal"])
 async def test_conversations_that_git_lists(case, end, there):
-    """Conversations that a repository may have brought are refused, with what to do about them; nothing stays open."""
+    """Loading refuses conversations that git lists, names the remedy, and leaves nothing open."""
     case.state.mkdir()
     path = case.state / f"{DATABASE}{end}"
     path.touch()
@@ -366,7 +366,7 @@ async def test_conversations_that_git_lists(case, end, there):
 
 
 async def test_a_state_folder_where_nothing_can_be_made(case):
-    """Read-only for everybody, root too: loading fails with what to do about it."""
+    """In a folder that even root cannot write to, loading fails with the remedy."""
     case.write(host={"stateFolder": "/proc/state"})
     with pytest.raises(StorageError, match=r"make it writable, or set `host\.stateFolder` to another one"):
         await case.load()
@@ -375,7 +375,7 @@ async def test_a_state_folder_where_nothing_can_be_made(case):
 
 
 async def test_loading_cancelled_at_any_point(case, monkeypatch):
-    """The cancellation comes out, and nothing stays open: not even a store that a thread opens all the same."""
+    """The cancellation comes out, and nothing stays open, not even a store that a thread opens after it."""
     opened, opening = [], SessionStore.open
 
     def spy(*args, **options):
@@ -405,7 +405,7 @@ async def test_loading_cancelled_at_any_point(case, monkeypatch):
 
 
 async def test_what_an_older_version_switched_off_stays_off(case):
-    """Memory stays off for those sessions, for their user and for the owner who names none; switched on, it stays on."""
+    """Memory stays off for the marked sessions, for their user and the unnamed owner, until they switch it on."""
     make_old_store(case.state, ("quiet", "me", True), ("nobodys", None, True), ("loud", "me", False))
     plugin, asked = RecordingPlugin(), (("quiet", "me"), ("quiet", None), ("nobodys", None), ("loud", "me"))
     async with await case.load(plugins={"p": plugin}) as engine:
@@ -441,14 +441,14 @@ async def test_an_imported_session_may_have_been_off(case):
 
 @pytest.mark.parametrize(("session", "user"), [(" ", "me"), ("s", "\u2003"), (" ", None)])
 async def test_a_blank_id_of_an_older_version_does_not_keep_it_from_loading(case, session, user):
-    """An older version took an id of blanks; nobody can have it any more, and the others are as they were."""
+    """The loader skips a blank id that an older version stored, and switches the other sessions off."""
     make_old_store(case.state, (session, user, True), ("quiet", "me", True))
     async with await case.load() as engine:
         assert engine.host.is_memory_off(session="quiet", user="me")
 
 
 async def test_a_switch_that_cannot_be_written_keeps_the_mark(case):
-    """Where memory cannot be switched off loading fails with the remedy, and the mark stays for the next time."""
+    """Loading fails with the remedy if the memory switch is unusable, and the mark stays for the next time."""
     make_old_store(case.state, ("quiet", "me", True))
     (case.state / "memory-off.json").write_text("damaged")
     with pytest.raises(
@@ -467,7 +467,7 @@ async def test_a_switch_that_cannot_be_written_keeps_the_mark(case):
 
 
 async def test_a_configuration_that_nobody_trusts(case, monkeypatch, tmp_path):
-    """Nothing is contacted, imported or made before somebody has confirmed it; then it is as good as any."""
+    """Loading contacts, imports and makes nothing before the user confirms the file; then it loads like any other."""
     folder = tmp_path / "cloned" / ".beaver"
     folder.mkdir(parents=True, mode=0o700)
     monkeypatch.chdir(folder.parent)
@@ -499,7 +499,7 @@ async def test_a_configuration_that_nobody_trusts(case, monkeypatch, tmp_path):
 
 
 async def test_closing_again_does_nothing(case):
-    """One close closes; another one is harmless."""
+    """Closing twice stops the plugins once."""
     plugin = RecordingPlugin()
     engine = await case.load(plugins={"p": plugin})
     await engine.close()
@@ -509,7 +509,7 @@ async def test_closing_again_does_nothing(case):
 
 
 async def test_what_the_host_says_last_is_in_the_session(case):
-    """What happens while closing drains is a hidden event of the session, too."""
+    """An event during the final draining is a hidden event of the session too."""
     async with await case.load(plugins={"p": FaultPlugin(Fault.RAISE, "after_prompt")}) as engine:
         await AgentLoop(engine).run("hello", "s")
     async with await case.load() as engine:
@@ -519,7 +519,7 @@ async def test_what_the_host_says_last_is_in_the_session(case):
 
 
 async def test_events_that_cannot_be_stored_do_not_keep_it_from_closing(case, caplog):
-    """It is logged, with how many were lost, and the rest is closed."""
+    """Closing logs the number of lost events, and closes all other parts."""
     plugin = RecordingPlugin()
     engine = await case.load(plugins={"p": plugin})
     await AgentLoop(engine).run("hello", "s")

@@ -54,14 +54,14 @@ YES = Completion(text="yes")
 
 @attrs.frozen(kw_only=True)
 class Asked:
-    """What a provider was asked once."""
+    """One request to a provider."""
 
     messages: tuple[ChatMessage, ...]
     tools: tuple[str, ...]
 
 
 class Scripted:
-    """A provider that does what it is told: an answer, an error, or a coroutine function that gives one of them."""
+    """A provider that follows a script: an answer, an error, or a coroutine function that gives one of them."""
 
     def __init__(self, *script):
         self.script = deque(script)
@@ -79,7 +79,7 @@ class Scripted:
 
     @property
     def texts(self):
-        """What it was last asked, without the system prompt."""
+        """The texts of the last request, without the system prompt."""
         return [each.text for each in self.asked[-1].messages if each.role != "system"]
 
 
@@ -173,7 +173,7 @@ def plain(messages):
 
 
 async def test_the_order_of_messages(load, tmp_path):
-    """System prompt (base, rules, blocks), skills, references, history, prompt; and what comes back says it all."""
+    """The order is system prompt (base, rules, blocks), skills, references, history, prompt; the result is complete."""
     for name in ("always", "asked"):
         (tmp_path / "skills" / name).mkdir(parents=True)
         (tmp_path / "skills" / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: d\n---\nBe {name}.\n")
@@ -220,7 +220,7 @@ async def test_the_order_of_messages(load, tmp_path):
 
 
 async def test_the_system_prompt_is_the_same_bytes_every_turn(load):
-    """Whatever was said meanwhile, and in another session; so a provider's cache holds. While memory is off it is bare."""
+    """The system prompt is the same bytes in every turn and session, so that caches hold, and bare with memory off."""
     notes = RecordingPlugin(Contribution(blocks=("The user is British.",), references=REFERENCES), info=RULED)
     agent = await load(calling(call("nobody")), YES, ProviderError("x", category="x"), plugins={"notes": notes})
     await agent.run("one", "s")
@@ -262,7 +262,7 @@ async def test_the_history_has_a_limit(load, limit, expected):
     ids=["a megabyte", "blanks around", "nul", "surrogates"],
 )
 async def test_a_prompt_is_the_same_text_everywhere(load, prompt, expected):
-    """What is sent, stored and given to plugins is one text, in this turn and in the next one's history."""
+    """The provider, the store and the plugins get one text, in this turn and in the next one's history."""
     plugin = RecordingPlugin()
     agent = await load(plugins={"p": plugin})
     await agent.run(prompt, "s")
@@ -279,7 +279,7 @@ async def test_a_prompt_is_the_same_text_everywhere(load, prompt, expected):
 
 @pytest.mark.parametrize("prompt", ["", " \n\t\u2003", "\0\0", " \0 "])
 async def test_a_prompt_that_says_nothing_is_refused(load, prompt):
-    """Before anything is opened, asked or stored."""
+    """An empty prompt is refused before the loop opens a turn, asks the provider or stores anything."""
     plugin = RecordingPlugin()
     agent = await load(plugins={"p": plugin})
     with pytest.raises(InvalidTurn, match=r"^the prompt is empty; write one$"):
@@ -303,7 +303,7 @@ async def test_an_answer_is_text_that_can_be_sent_back(load):
 
 
 async def test_a_new_session_has_an_id(load):
-    """Without an id there is a new session each time, and it can be gone on with."""
+    """Each run without an id makes a new session, and a later run can continue it."""
     agent = await load()
     first, second = [await agent.run("hello") for _ in range(2)]
     again = await agent.run("and?", first.session_id)
@@ -316,7 +316,7 @@ async def test_a_new_session_has_an_id(load):
 
 
 async def test_tools_run_side_by_side_and_go_back_to_the_model(load):
-    """Two tools that wait for each other both end; what failed is marked; the plugins are told of each, in order."""
+    """Two tools that wait for each other both end; failures are marked; the plugins see each result, in order."""
     meeting = asyncio.Barrier(2)
 
     async def meet(arguments, _turn, _report):
@@ -405,7 +405,7 @@ async def test_too_many_rounds_end_normally(load, streamed):
 
 
 async def test_the_last_round_may_still_be_an_answer(load):
-    """As many rounds as allowed, then an answer: nothing was too much."""
+    """A run may use all of its tool rounds and still answer."""
     agent = await load(*[calling(call())] * 2, YES, plugins={"p": RecordingPlugin(tools=[tool()])}, max_tool_rounds=2)
     result = await agent.run("go", "s")
 
@@ -413,7 +413,7 @@ async def test_the_last_round_may_still_be_an_answer(load):
 
 
 async def test_calls_without_an_id_get_one(load):
-    """Each its own in the whole turn, so that every answer says what it answers."""
+    """Each call without an id gets one that is unique in the turn, and its result has the same id."""
     plugin = RecordingPlugin(tools=[tool()])
     nameless = attrs.evolve(call(), id="")
     agent = await load(calling(nameless, nameless), calling(nameless), Completion(text="done"), plugins={"p": plugin})
@@ -429,14 +429,14 @@ async def test_calls_without_an_id_get_one(load):
     ("reason", "status"), [("stop", "completed"), ("length", "truncated"), ("content_filter", "truncated")]
 )
 async def test_an_answer_that_was_cut_says_so(load, reason, status):
-    """It is stored and committed like any other."""
+    """A cut answer has its own status, and is stored and committed like any other."""
     agent = await load(Completion(text="Half of", finish_reason=reason))
 
     assert (status, "Half of") == ((result := await agent.run("go", "s")).status, result.text)
 
 
 async def test_a_credential_in_a_prompt_is_masked_in_what_is_kept(load, canary):
-    """The model gets what was said; the session, its title and its search do not hold it."""
+    """The model gets the credential of a prompt; the session and its title do not hold it."""
     agent = await load()
     await agent.run(f"What is wrong with {canary.reveal()}?", "s")
     shown = await agent.engine.sessions.show("s")
@@ -484,7 +484,7 @@ async def test_stored_then_committed_then_returned(load):
 
 
 async def test_the_plugins_learn_what_was_stored(load):
-    """The answer that they get says that it is stored, and its messages are those of the session."""
+    """The plugins get an answer that is marked as stored, with the messages of the session."""
     plugin = RecordingPlugin()
     agent = await load(plugins={"p": plugin})
     result = await agent.run("hello", "s")
@@ -525,7 +525,7 @@ async def failing():
 )
 @pytest.mark.parametrize("rounds", [0, 1])
 async def test_a_model_that_does_not_answer_leaves_no_trace(load, step, kind, rounds):
-    """The error comes out, the turn is dropped, and the next prompt follows the last answer."""
+    """The error comes out, the turn is dropped, and the next prompt follows the last stored answer."""
     plugin = RecordingPlugin(tools=[tool()])
     agent = await load(YES, *[calling(call(), text="Let me see.")] * rounds, step, plugins={"p": plugin})
     await agent.run("hello", "s")
@@ -546,7 +546,7 @@ async def test_a_model_that_does_not_answer_leaves_no_trace(load, step, kind, ro
 
 
 async def test_a_fail_closed_plugin_stops_the_turn(load):
-    """Its error comes out unchanged, the model is not asked, the session is as it was."""
+    """The plugin's error comes out unchanged, the model is not asked, and the session is as it was."""
     plugin, strict = RecordingPlugin(), FaultPlugin(Fault.RAISE, "before_prompt")
     agent = await load(plugins={"p": plugin})
     await agent.run("hello", "s")
@@ -562,7 +562,7 @@ async def test_a_fail_closed_plugin_stops_the_turn(load):
 
 
 async def test_a_fail_open_plugin_costs_only_itself(load):
-    """It raises in every hook of a turn that goes on without it."""
+    """A turn goes on without a fail-open plugin that raises, and the plugin is degraded."""
     agent = await load(plugins={"p": FaultPlugin(Fault.RAISE, "before_prompt")})
 
     assert "yes" == (await agent.run("hello", "s")).text
@@ -660,7 +660,7 @@ asyncio.run(main())
 
 @pytest.mark.campaign
 def test_a_disk_that_is_really_full(tmp_path):
-    """Where the system lets no file grow: a clear error with the answer, nothing lost, nothing half stored."""
+    """On a full disk the run raises one error with the answer; the session loses nothing and stores no half turn."""
     for name in ("config", "other"):
         text = json.dumps({"memory": {"mode": "curated"}, "host": {"stateFolder": name}})
         (tmp_path / f"{name}.json").write_text(text)
@@ -681,7 +681,7 @@ def test_a_disk_that_is_really_full(tmp_path):
     "session", ["", "a\nb", "x" * 513, 7, ["s"], "\ud800"], ids=["empty", "line", "long", "int", "list", "surrogate"]
 )
 async def test_an_id_that_does_not_fit(load, session):
-    """It is refused with a sentence, before anybody is asked."""
+    """The loop refuses a wrong session id with a sentence, and asks no provider."""
     agent = await load()
     with pytest.raises(SessionError, match=r"^A session id is a text of 1 to 512 characters"):
         await agent.run("hello", session)
@@ -690,7 +690,7 @@ async def test_an_id_that_does_not_fit(load, session):
 
 
 async def test_a_session_is_its_users(load):
-    """Another user is refused and reads nothing, as is who gives no name, but with full trust."""
+    """A run as another user, or without a user below full trust, is refused and reads nothing."""
     agent = await load()
     await agent.run("hello", "s", "ann")
     with pytest.raises(SessionError) as caught:
@@ -704,7 +704,7 @@ async def test_a_session_is_its_users(load):
 
 
 async def test_a_skill_that_is_not_there(load):
-    """It is refused before the session is made."""
+    """A run with an unknown skill is refused before the session is made."""
     agent = await load()
     with pytest.raises(SkillError, match="there is no skill `nope`"):
         await agent.run("hello", "s", skills=["nope"])
@@ -713,7 +713,7 @@ async def test_a_skill_that_is_not_there(load):
 
 
 async def test_a_listener_that_raises(load):
-    """What `on_delta` raises comes out, and the turn is dropped."""
+    """An exception of `on_delta` comes out, and the turn is dropped."""
 
     def deaf(_text):
         raise BrokenPipeError
@@ -745,7 +745,7 @@ async def cancelled_at(body, point):
 
 
 async def test_a_run_cancelled_at_any_point(load):
-    """It comes out; the turn is dropped and left no trace, or is stored and committed; the next run works."""
+    """The cancellation comes out, the turn is dropped without a trace or stored and committed; the next run works."""
 
     async def slowly(arguments, _turn, _report):
         await asyncio.sleep(0)
@@ -817,7 +817,7 @@ async def storing(load):
     ids=["stored", "failed"],
 )
 async def test_cancelling_while_the_answer_is_stored(storing, harm, kept, hooks):
-    """However often it is cancelled, storing ends first; what comes out is the cancellation, and nothing is half done."""
+    """Cancelling a run while it stores lets the storing end first, however often; then the cancellation comes out."""
     storing.harm = harm
     run = asyncio.create_task(storing.run("going", "s"))
     await storing.begun.wait()
@@ -842,7 +842,7 @@ async def test_cancelling_while_the_answer_is_stored(storing, harm, kept, hooks)
 
 
 async def test_runs_of_one_session_queue_and_others_do_not_wait(load):
-    """A second run of a busy session asks nobody until the first is stored; another session comes and goes meanwhile."""
+    """A second run of a busy session waits until the first is stored; a run of another session does not wait."""
     gate, begun = asyncio.Event(), asyncio.Event()
 
     async def hold():
@@ -880,7 +880,7 @@ async def test_many_sessions_at_once(load):
 
 
 async def test_a_session_whose_memory_is_off_has_none(load):
-    """No plugin takes part, whatever it says of failing; the model has no tool of memory; then all of it is back."""
+    """While memory is off no plugin, not even a fail-closed one, takes part and the model has no memory tool."""
     loose = RecordingPlugin(Contribution(references=REFERENCES), tools=[tool(name="loose")], info=RULED)
     strict = RecordingPlugin(Contribution(blocks=("strict",)), tools=[tool(name="strict")])
     # The model may still know the names of the tools from before.
@@ -951,7 +951,7 @@ async def test_what_was_said_where_memory_is_off_is_not_found(load, asking, sess
     ],
 )
 async def test_a_run_is_trusted_as_the_configuration_says_or_less(load, configured, given, expected):
-    """The lesser of `agent.trust` and what the run is given is the trust of its turn, its tools and its session."""
+    """The turn, its tools and its session get the lesser of `agent.trust` and the trust of the run."""
     plugin = RecordingPlugin()
     agent = await load(plugins={"p": plugin}, **({} if configured is None else {"trust": configured}))
     said = {} if given is None else {"trust": given}
@@ -973,7 +973,7 @@ async def test_a_trust_that_there_is_not_is_refused(load):
 
 
 async def test_what_was_said_at_more_trust_is_not_gone_on_with_at_less(load):
-    """Without users, trust is what tells the owner from a stranger: the stranger gets a session of their own."""
+    """A run at less trust cannot continue a session that began with more trust, and gets a session of its own."""
     agent = await load()
     await agent.run("a secret of the owner", "s")
     with pytest.raises(SessionError, match="The session was started with more trust; leave the id out"):
@@ -1001,7 +1001,7 @@ async def test_a_blank_id_is_refused(load, ids):
 
 
 async def test_audit_events_are_hidden_events_of_their_session(load):
-    """Those of its turns, from the first one on, committed and dropped; in no history, no search, no other session."""
+    """Events of committed and dropped turns are hidden events of their session, and in no history and no search."""
     sink = MemorySink()
     agent = await load(YES, YES, failing, plugins={"p": FaultPlugin(Fault.RAISE, "before_prompt")}, sinks=[sink])
     done = await agent.run("hello", "s")
@@ -1031,7 +1031,7 @@ RUN = st.tuples(st.sampled_from("abc"), st.integers(0, ROUNDS + 1), ENDS)
 
 
 class Model:
-    """A provider that does with each prompt what the prompt says: `number rounds end`."""
+    """A provider that acts on a prompt of the form `number rounds end`."""
 
     async def complete(self, messages, *, tools=(), on_delta=None):
         at = max(at for at, each in enumerate(messages) if each.role == "user")
@@ -1074,7 +1074,7 @@ class Conversations(RuleBasedStateMachine):
         self.runner.run(self.run_all([(session, prompt) for (session, *_), prompt in zip(runs, prompts, strict=True)]))
 
     def expect(self, session, rounds, end):
-        """Return the prompt, and note what it should come to."""
+        """Return the prompt, and record its expected outcome."""
         self.number += 1
         prompt = f"{self.number} {rounds} {end}"
         stored = self.model.setdefault(session, [])

@@ -65,7 +65,7 @@ def fault(function, *arguments, kind=SkillError):
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_front_matter(lines, expected, end):
-    """Known values are read, others ignored with what belongs to them; every end of line is one."""
+    """The reader takes known values, skips others with their indented lines, and accepts every end of line."""
     text = end.join(["---", *lines, "--- ", "", "The text.", "---", "More.", ""])
 
     assert (expected, "The text.\n---\nMore.") == read_front_matter(text)
@@ -105,7 +105,7 @@ def test_front_matter_that_is_refused(text, problem):
 @given(st.text() | st.lists(st.sampled_from(["---", "name: a", "x: y", " z", "- q", "'", '"', ""])).map("\n".join))
 @example("---\nname: a\n---")
 def test_front_matter_is_read_or_refused(text):
-    """Whatever a file holds, it is a name and a text, or refused with a sentence."""
+    """Any front matter is read as values and a text, or refused with a sentence."""
     try:
         values, rest = read_front_matter(text)
     except FrontMatterError:
@@ -129,7 +129,7 @@ def test_a_file_that_is_no_skill_is_named(tmp_path, content, problem):
 
 
 def test_a_file_is_a_skill(tmp_path):
-    """A byte order mark is no part of it; its description is one line that can go anywhere."""
+    """A skill's text has no byte order mark, and its description is one line of encodable text."""
     path = tmp_path / "SKILL.md"
     content = b'\xef\xbb\xbf---\r\nname: r\r\ndescription: "a\\nb\\ud800"\r\n---\r\nOne.\r\nTwo.'
 
@@ -140,7 +140,7 @@ def test_a_file_is_a_skill(tmp_path):
 
 
 def test_skills_are_listed_and_activated(folder, tmp_path):
-    """From all folders, by name; each once, in the order asked for."""
+    """The library lists the skills of all folders by name, and activates each once in the requested order."""
     other = tmp_path / "more"
     review, test = write(folder, "one"), write(other, "two", named("test"))
     (folder / "no skill").mkdir()
@@ -162,7 +162,7 @@ def test_skills_are_listed_and_activated(folder, tmp_path):
 
 
 def test_of_two_of_one_name_the_first_wins(folder, tmp_path):
-    """And the list says so."""
+    """Of two skills with one name the first is used, and the list names the other as a problem."""
     first, second = write(folder, "one", named("a", "first")), write(tmp_path / "more", "one", named("a", "second"))
     library = SkillLibrary([folder, tmp_path / "more"])
 
@@ -171,7 +171,7 @@ def test_of_two_of_one_name_the_first_wins(folder, tmp_path):
 
 
 def test_an_unknown_skill_is_refused(folder, tmp_path):
-    """The error says what was probably meant, what there is, and what cannot be used."""
+    """The error names the probable skill, the known skills, and the unusable ones with their faults."""
     missing = tmp_path / "missing"
     bad = write(folder, "bad", "nothing")
     library = SkillLibrary([folder, missing])
@@ -191,7 +191,7 @@ def test_an_unknown_skill_is_refused(folder, tmp_path):
 
 
 def test_links_that_lead_out_are_not_followed(folder, tmp_path):
-    """Neither that of a file nor that of a folder; one that stays inside is."""
+    """The library follows no link of a file or folder that leads out of the skill folder, and follows one inside."""
     outside = write(tmp_path, "outside")
     (folder / "linked").symlink_to(outside.parent)
     (folder / "file").mkdir()
@@ -246,7 +246,7 @@ def test_files_that_cannot_be_read_are_named(folder):
 
 
 def test_what_keeps_one_from_looking_is_said(folder, monkeypatch):
-    """A folder that nobody may look into is a problem, and not an empty folder."""
+    """A folder that the user may not read is a problem, and not an empty folder."""
     path = write(folder, "closed")
 
     def refuse(*_, **__):
@@ -260,7 +260,7 @@ def test_what_keeps_one_from_looking_is_said(folder, monkeypatch):
 
 
 def test_a_link_to_itself_is_a_skill_error(folder):
-    """Whatever Python makes of it, the caller gets the one error."""
+    """A link to itself raises the one error of skills, whatever Python raises."""
     path = folder / "SKILL.md"
     path.symlink_to("SKILL.md")
 
@@ -268,7 +268,7 @@ def test_a_link_to_itself_is_a_skill_error(folder):
 
 
 def test_a_skill_that_is_not_believed(folder):
-    """It is a problem with a remedy, and asked about by its name and by what that leads to."""
+    """An unconfirmed skill is a problem with a remedy; the check gets its own path and the content behind the link."""
     write(folder, "real")
     (folder / "linked").mkdir()
     (folder / "linked" / "SKILL.md").symlink_to(folder / "real" / "SKILL.md")
@@ -303,7 +303,7 @@ def test_a_skill_that_leads_to_a_file_that_is_not_believed(folder):
 
 
 def test_the_activation_names_the_skill():
-    """It says what it is, and where it ends."""
+    """The activation names the skill and marks its end."""
     assert (
         "The skill `review` is active. These are its instructions; follow them where they apply.\n\n"
         "Be kind.\n\nEnd of the skill `review`."

@@ -1,4 +1,4 @@
-"""The toolbox: whatever a tool or a model does, the model gets text, and nobody else is harmed."""
+"""The toolbox: whatever a tool or a model does, the model gets text, and no other call fails."""
 
 import asyncio
 import json
@@ -77,11 +77,11 @@ async def outcome_of(make_host, *tools, asked=None, plugins=None, **options):
         return without_time(await ToolBox(host, tools, **options).run(asked or call(), turn))
 
 
-# --- What is on offer -----------------------------------------------------------------------------------------
+# --- The tools on offer ---------------------------------------------------------------------------------------
 
 
 async def test_built_in_tools_and_those_of_plugins_are_offered(make_host):
-    """As they are registered now; one without parameters says so in the way that every provider takes."""
+    """The toolbox offers tools of currently registered plugins; one without parameters has an empty object schema."""
     mine, theirs = built_in(), of_plugin(parameters={})
     async with make_host() as host:
         box = ToolBox(host, [mine])
@@ -100,7 +100,7 @@ def is_owner(caller):
 
 
 async def test_what_a_caller_may_not_use_is_not_offered(make_host):
-    """A turn is offered what it allows, as a caller without a turn is; a model that calls another one is told so."""
+    """A turn or a caller without a turn gets only its allowed tools; a model that calls another one gets an error."""
     tools = [built_in(allows=is_owner), built_in(name="free")]
     plugin = RecordingPlugin(tools=[of_plugin(allows=is_owner), of_plugin(name="open")])
     offered, outcomes = [], []
@@ -116,7 +116,7 @@ async def test_what_a_caller_may_not_use_is_not_offered(make_host):
 
 
 async def test_while_memory_is_off_no_tool_of_it_is_offered(make_host):
-    """Neither those of plugins nor one of the agent's own that tells what was said earlier; the others stay."""
+    """While memory is off, the toolbox offers no plugin's tool and no built-in one that remembers; the others stay."""
     tools = [built_in(), built_in(name="remembering", remembers=True)]
     async with make_host({"p": RecordingPlugin(tools=[of_plugin()])}) as host:
         box = ToolBox(host, tools)
@@ -139,7 +139,7 @@ LOOP["itself"] = [LOOP]
 
 
 def lied(name="lied"):
-    """Return a tool whose parameters are not what its class promises."""
+    """Return a tool whose parameters are of a wrong type."""
     tool = of_plugin(name=name)
     object.__setattr__(tool, "parameters", "none")
     return tool
@@ -159,7 +159,7 @@ def lied(name="lied"):
     ],
 )
 async def test_a_tool_that_would_do_harm_is_refused_loudly_and_once(make_host, sink, caplog, tool, why):
-    """It is not offered, an audit event and the log say why, and the built-in one of its name runs."""
+    """A harmful tool is not offered, an audit event and the log give the reason, and the built-in one stays."""
     caplog.set_level(logging.WARNING)
     mine = built_in()
     async with make_host({"p": RecordingPlugin(tools=[tool])}) as host:
@@ -174,7 +174,7 @@ async def test_a_tool_that_would_do_harm_is_refused_loudly_and_once(make_host, s
 
 
 async def test_a_call_comes_to_an_outcome(make_host):
-    """It holds the text for the model, and all that the plugins are told of it."""
+    """An outcome holds the text for the model, and all facts for the plugins."""
     outcome = await outcome_of(make_host, built_in(external=True, private=True))
     expected = ToolOutcome(call=call(), text="hello", arguments={"text": "hello"}, external=True, private=True)
 
@@ -193,7 +193,7 @@ async def test_a_call_comes_to_an_outcome(make_host):
 
 
 async def test_a_tool_of_a_plugin_runs_in_the_turn(make_host):
-    """With the turn it is called in, through the host."""
+    """A plugin's tool runs through the host with the turn of the call."""
 
     async def run(arguments, turn, report):
         return {"text": arguments["text"], "user": turn.user}
@@ -226,7 +226,7 @@ async def test_a_slip_of_the_model_is_told_to_it(make_host, asked, problem):
 
 
 async def test_a_call_without_name_and_id_can_be_told_to_the_plugins(make_host):
-    """The contract wants both; what the model left out is filled in."""
+    """The toolbox fills in a missing name and id of a call, because the contract requires both."""
     asked = ToolCall(id="", name="", arguments="")
     plugin = RecordingPlugin()
     async with make_host({"p": plugin}) as host:
@@ -256,7 +256,7 @@ async def test_a_call_without_name_and_id_can_be_told_to_the_plugins(make_host):
     ],
 )
 async def test_an_error_of_a_tool_is_told_to_the_model(make_host, error, problem):
-    """By its type and its text, on one line, without a traceback."""
+    """The model gets the type and text of a tool's error on one line, without a traceback."""
     outcome = await outcome_of(make_host, built_in(raising(error)))
 
     assert (problem, f"[tool error] echo: {problem}", {"text": "hello"}) == (
@@ -267,7 +267,7 @@ async def test_an_error_of_a_tool_is_told_to_the_model(make_host, error, problem
 
 
 async def test_a_keyboard_interrupt_is_nobodys_to_keep(make_host):
-    """It is not made into an answer of the tool."""
+    """A `KeyboardInterrupt` of a tool goes through and does not become its answer."""
     async with make_host() as host:
         turn = await host.open_turn("hello", session="s")
         running = ToolBox(host, [built_in(raising(KeyboardInterrupt()))]).run(call(), turn)
@@ -276,7 +276,7 @@ async def test_a_keyboard_interrupt_is_nobodys_to_keep(make_host):
 
 
 async def test_no_secret_gets_to_the_model(make_host, canary):
-    """Not in the error of a tool, not in what it returns, not across the cut, not in a slip with the arguments."""
+    """No secret reaches the model: not in an error, a result, a text across the cut, or a fault of the arguments."""
     secret = canary.secret.reveal()
     asked = call(arguments=json.dumps({"text": "", "many": [secret]}))
     outcomes = [
@@ -293,7 +293,7 @@ async def test_no_secret_gets_to_the_model(make_host, canary):
 
 
 async def test_a_built_in_tool_has_a_deadline(make_host):
-    """It is cancelled, and the model is told."""
+    """The toolbox cancels a built-in tool at its deadline, and the model gets the error."""
     ended = asyncio.Event()
 
     async def run(*_):
@@ -308,7 +308,7 @@ async def test_a_built_in_tool_has_a_deadline(make_host):
 
 
 async def test_a_broken_schema_is_the_tools_fault(make_host, sink):
-    """The model is told, and an audit event names the plugin."""
+    """The model gets an error for a tool with a broken schema, and an audit event names the plugin."""
     broken = {"type": "object", "properties": {"text": {"type": "no type"}}}
     plugins = {"q": RecordingPlugin(), "p": RecordingPlugin(tools=[of_plugin(parameters=broken)])}
     outcomes = [
@@ -323,7 +323,7 @@ async def test_a_broken_schema_is_the_tools_fault(make_host, sink):
 
 
 async def test_calls_run_side_by_side(make_host):
-    """The outcomes are in the order of the calls, whoever is done first, and a failure harms no other call."""
+    """The outcomes are in the order of the calls, whichever ends first, and a failing call harms no other."""
     gate = asyncio.Event()
 
     async def waits(*_):
@@ -349,7 +349,7 @@ async def test_calls_run_side_by_side(make_host):
 
 
 async def test_cancelling_cancels_every_call(make_host):
-    """The cancellation goes on, and every tool is told."""
+    """The cancellation goes on, and reaches every running tool."""
     started, ended = asyncio.Event(), []
 
     async def waits(arguments, _):
@@ -385,7 +385,7 @@ async def test_cancelling_cancels_every_call(make_host):
     ],
 )
 def test_arguments(text, expected):
-    """One JSON object; nothing at all is an empty one."""
+    """Arguments are one JSON object, and an empty text is an empty object."""
     assert expected == parse_arguments(text)
 
 
@@ -410,7 +410,7 @@ def test_arguments(text, expected):
     ids=lambda value: value[:20],
 )
 def test_arguments_that_are_refused(text, problem):
-    """The sentence says what is wrong, for the model to mend it."""
+    """The error names the fault of the arguments, so that the model can correct it."""
     with pytest.raises(UnfitArgumentsError) as caught:
         parse_arguments(text)
 
@@ -418,14 +418,14 @@ def test_arguments_that_are_refused(text, problem):
 
 
 def test_deep_arguments_up_to_the_limit_are_taken():
-    """Fifty levels are enough for anybody."""
+    """The parser takes arguments of fifty levels."""
     text = '{"a": ' + "[" * 48 + "]" * 48 + "}"
 
     assert json.loads(text) == parse_arguments(text)
 
 
 def attempt(function, *arguments):
-    """Return what `function` returns, and the sentence with which it refuses."""
+    """Return the result of `function`, and the text of its refusal."""
     try:
         return function(*arguments), ""
     except UnfitArgumentsError as error:
@@ -443,7 +443,7 @@ anything = st.recursive(
     st.text(st.characters(codec=None)) | anything.map(json.dumps) | st.dictionaries(st.text(), anything).map(json.dumps)
 )
 def test_parsing_refuses_or_agrees_with_json(text):
-    """Whatever a model writes, it is an object that JSON reads the same way, or refused with a sentence."""
+    """Any arguments of a model parse to the object that JSON reads, or are refused with a sentence."""
     arguments, refusal = attempt(parse_arguments, text)
 
     assert refusal or json.loads(text.strip() or "{}") == arguments
@@ -451,7 +451,7 @@ def test_parsing_refuses_or_agrees_with_json(text):
 
 @given(anything)
 def test_any_value_is_checked_against_a_schema(value):
-    """No value breaks the check; what is wrong is one short line."""
+    """The check accepts any value without an exception, and describes a fault on one short line."""
     _, refusal = attempt(check_arguments, {"text": value}, PARAMETERS)
 
     assert (not isinstance(value, str), True, []) == (bool(refusal), len(refusal) < 700, refusal.splitlines()[1:])
@@ -469,7 +469,7 @@ def test_any_value_is_checked_against_a_schema(value):
     ids=str,
 )
 def test_a_schema_that_cannot_be_used(schema):
-    """It is not guessed at, and nothing that it refers to is fetched."""
+    """An unusable schema is an error, and the check fetches nothing that it refers to."""
     with pytest.raises(BrokenSchemaError):
         check_arguments({"a": 1}, schema)
 
@@ -508,14 +508,14 @@ class Odd(str):
     ],
 )
 def test_output(value, expected):
-    """Text stays, anything else is JSON, and what is cut says so."""
+    """Text stays as it is, any other output becomes JSON, and a cut output says so."""
     limit = 10 if value and set(str(value)) == {"x"} else 1000
     assert expected == render_output(value, characters=limit)
 
 
 @pytest.mark.parametrize("value", [object(), b"bytes", {(1, 2): 3}, LOOP])
 async def test_output_that_has_no_text(make_host, value):
-    """It is a failure of the tool like any other."""
+    """An output without a text form is a failure of the tool."""
     outcome = await outcome_of(make_host, built_in(answering(value)))
 
     assert ({"text": "hello"}, "[tool error] echo:") == (dict(outcome.arguments), outcome.text[:18])
@@ -532,7 +532,7 @@ def test_output_never_exceeds_its_limit(value, characters):
 
 @given(st.text(st.characters(codec=None)))
 def test_lines_are_lines(text):
-    """One line, short, that every encoder takes."""
+    """Any text becomes one short line that every encoder takes."""
     line = one_line(text)
     line.encode()
 
@@ -540,7 +540,7 @@ def test_lines_are_lines(text):
 
 
 def test_an_error_whose_text_cannot_be_had():
-    """What raises when it is asked for its text is named by its type."""
+    """An error whose text raises is described by its type."""
 
     class Hostile(Exception):
         def __str__(self):
@@ -578,7 +578,7 @@ class Sessions:
 
 
 async def test_earlier_sessions_are_searched(make_host):
-    """For the user of the turn; the model gets compact JSON, and no memory is to learn from it."""
+    """The search covers the sessions of the turn's user, returns compact JSON, and is private from memory."""
     sessions = Sessions(Hit(), Hit(when=None, role="assistant"))
     asked = call("session_search", '{"query": "dams"}')
     outcome = await outcome_of(make_host, session_search_tool(sessions, nowhere), asked=asked)
@@ -612,7 +612,7 @@ async def test_sessions_whose_memory_is_off_are_not_found(make_host, arguments, 
     ids=lambda value: str(value)[:30],
 )  # fmt: skip
 async def test_a_search_that_does_not_fit_is_refused(make_host, arguments):
-    """Nothing is searched, and no argument says whose sessions are searched."""
+    """A search with wrong arguments is refused before the sessions are searched."""
     sessions = Sessions()
     asked = call("session_search", json.dumps(arguments))
     outcome = await outcome_of(make_host, session_search_tool(sessions, nowhere), asked=asked)
@@ -643,7 +643,7 @@ async def test_nobody_unknown_reads_what_others_said(make_host, fields, asked, e
 
 
 async def test_more_calls_than_anybody_needs_are_not_run(make_host):
-    """The first ones run; the others are told why they did not, in the order of the calls."""
+    """The toolbox runs the first calls of a round; each further outcome names the limit, in the order of the calls."""
     calls = [call(number=number) for number in range(MOST_CALLS + 2)]
     async with make_host() as host, host.turn("hello", session="s") as turn:
         outcomes = await ToolBox(host, [built_in()]).run_all(calls, turn)
@@ -661,7 +661,7 @@ async def test_more_calls_than_anybody_needs_are_not_run(make_host):
     ids=["a tool of our own", "an answer that has no form in JSON"],
 )
 async def test_a_failure_that_the_host_does_not_see_is_written_down(make_host, sink, tool, plugin, error):
-    """A tool of the agent's own that fails, and an answer that nobody can write as text, leave an audit event."""
+    """A failing built-in tool, and an answer without a text form, leave an audit event."""
     mine = isinstance(tool, BuiltInTool)
     async with (
         make_host({"p": RecordingPlugin(tools=[] if mine else [tool])}) as host,

@@ -48,7 +48,7 @@ def plain(count):
 
 @given(logs)
 def test_a_chain_that_nobody_touched_is_whole(log):
-    """What was chained verifies, whatever it says, and ends in its own head."""
+    """A chain with any content verifies, and ends in its own head."""
     records = chained(log)
 
     expected = ChainCheck(ok=True, checked=len(records), head=head_of(records))
@@ -58,14 +58,14 @@ def test_a_chain_that_nobody_touched_is_whole(log):
 
 
 def test_an_empty_chain_is_whole():
-    """Nothing is nothing bad, unless something was expected."""
+    """An empty chain verifies, unless the caller expects a head."""
     assert ChainCheck(ok=True, checked=0) == verify([], KEY)
     assert bad([], 1, "missing") == verify([], KEY, expected_head=Head(seq=3, mac="x"))
 
 
 @given(logs, st.data())
 def test_a_changed_record_is_named(log, data):
-    """Any other content under the old code is `changed`, by its number."""
+    """Any other content under the old code is `changed`, and the verdict gives its number."""
     records = chained(log)
     index = data.draw(st.integers(0, len(records) - 1))
     other = data.draw(fields.filter(lambda each: each != records[index].fields))
@@ -116,7 +116,7 @@ def test_a_record_with_a_code_of_its_own_is_forged():
 
 
 def test_exchanged_records_with_their_numbers_put_right_are_forged():
-    """A number is part of what its code covers, so two records cannot be exchanged."""
+    """Two records with exchanged contents are forged, because the code of a record covers its number."""
     one, two, three, four = chained(plain(4))
     tampered = [
         one,
@@ -129,7 +129,7 @@ def test_exchanged_records_with_their_numbers_put_right_are_forged():
 
 
 def test_a_chain_written_anew_with_the_right_key_shows_against_a_head():
-    """Whoever has the key can forge everything but a head that somebody else kept."""
+    """A chain rewritten with the right key verifies, and fails only against a head that was kept elsewhere."""
     kept = head_of(chained(plain(2)))
     anew = chained([("x", *each[1:]) for each in plain(3)])
 
@@ -150,7 +150,7 @@ def test_different_records_have_different_bytes(seq, one, other_seq, other):
 
 @given(texts, texts)
 def test_an_identifier_stands_for_one_value(one, other):
-    """The same value has the same short hash, another one another, and no key shares them."""
+    """Equal values have equal short hashes, different ones different hashes, and another key gives other hashes."""
     key = identifier_key(b"k" * 32)
 
     assert (one == other) == (identify(key, one) == identify(key, other))

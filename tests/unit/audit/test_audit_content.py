@@ -39,7 +39,7 @@ def identify(value):
 
 @given(st.dictionaries(st.text(st.characters(codec=None)) | st.integers(), anything))
 def test_facts_always_become_json(facts):
-    """No fact breaks the text, and what comes out is strict, flat ASCII JSON."""
+    """Any facts become strict, flat ASCII JSON."""
     text = facts_text(facts, identify)
 
     assert text.isascii()
@@ -81,7 +81,7 @@ def test_bodies_always_become_json(body):
     ],
 )
 def test_facts(value, expected):
-    """Facts and lists of facts stay; anything else is named by its type; what is cut says so."""
+    """Facts and lists of facts stay; any other value becomes the name of its type; a cut value says so."""
     assert {"fact": expected} == json.loads(facts_text({"fact": value}, identify))
 
 
@@ -150,7 +150,7 @@ def test_stamps(value, expected):
 
 
 def test_attempt_contains_everything():
-    """What somebody else's code raises is named by its type alone."""
+    """An exception of foreign code, even `SystemExit`, becomes the name of its type."""
     assert attempt(lambda: 7) == (7, None)
     assert attempt(exit_now) == (None, "SystemExit")
 

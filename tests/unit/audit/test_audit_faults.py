@@ -1,4 +1,4 @@
-"""What breaks is said once, kept meanwhile, and made good when it works again."""
+"""The trail reports each failure once, keeps its events meanwhile, and writes them when the database works again."""
 
 import contextlib
 import errno
@@ -27,7 +27,7 @@ EVENT = AuditEvent(name="turn_opened", at=WHEN)
 
 
 class Host:
-    """Opens a trail, and hears what it says of itself."""
+    """Opens a trail, and waits for changes of its writing."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -47,7 +47,7 @@ def host(tmp_path):
 
 @pytest.fixture
 def limit(monkeypatch):
-    """What every new connection is made to suffer."""
+    """Pragmas that every new connection gets."""
     pragmas = {}
     connect = database.connect
 
@@ -76,7 +76,7 @@ def unavailable(call):
     ],
 )
 def test_a_database_that_cannot_be_written(host, limit, pragma, category, sentence):
-    """It is said once, a flush is refused, nothing is lost, and it is said when it works again."""
+    """The host hears of the failure and of its end once each, a flush is refused, and the trail loses nothing."""
     limit[pragma] = 1
     for _ in range(300):
         host.trail.append(EVENT)
@@ -98,7 +98,7 @@ def test_a_database_that_cannot_be_written(host, limit, pragma, category, senten
 
 
 def test_it_is_tried_again_without_being_asked(host, limit):
-    """Nobody has to flush for the trail to recover."""
+    """The trail recovers without a flush."""
     limit["query_only"] = 1
     host.trail.append(EVENT)
     failing = host.heard()
@@ -128,7 +128,7 @@ def test_what_is_refused_is_counted(host, limit, monkeypatch):
 
 
 def test_what_cannot_be_written_before_closing_is_lost_and_counted(host, limit):
-    """Closing tries once more and then says how much was lost."""
+    """Closing tries to write once more, and then returns the number of lost records."""
     limit["query_only"] = 1
     for _ in range(7):
         host.trail.append(EVENT)
@@ -163,7 +163,7 @@ def test_another_process_that_holds_the_lock(host, monkeypatch):
 
 @pytest.mark.parametrize("also", [[], ["host.db-wal", "host.db-shm"]])
 def test_a_deleted_database_is_noticed(host, also):
-    """Nothing is acknowledged that went into a deleted file; the new one says that it is not the first."""
+    """A flush after the database was deleted is refused, and the new database starts with `audit_restarted`."""
     host.trail.append(EVENT)
     host.trail.flush()
     for name in ["host.db", *also]:
@@ -186,7 +186,7 @@ def test_a_deleted_database_is_noticed(host, also):
     ],
 )
 def test_a_damaged_database_is_never_replaced(tmp_path, content, sentence):
-    """It is refused with a remedy, and stays byte for byte what it was."""
+    """A damaged database is refused with a remedy, and stays the same bytes."""
     folder = tmp_path / "state"
     Trail.open(folder).close()
     (folder / "host.db").write_bytes(content)
@@ -218,7 +218,7 @@ def change(folder, *statements):
     ],
 )
 def test_a_database_that_is_not_ours_to_use(host, statements, sentence):
-    """A newer schema, or none of ours, is refused."""
+    """A database with a newer schema, or another program's, is refused."""
     host.trail.close()
     change(host.folder, *statements)
     (host.folder / KEY_FILE).unlink()
@@ -289,7 +289,7 @@ def test_a_folder_that_takes_no_database(tmp_path, monkeypatch):
 
 
 def test_a_writer_that_dies_is_heard(host, monkeypatch):
-    """Should the thread ever end by an error, the host hears it and nobody waits for ever."""
+    """When the writing thread dies, the host hears it, and every flush is refused instead of waiting."""
 
     def fail(*_):
         raise RuntimeError("bug")
@@ -306,7 +306,7 @@ def test_a_writer_that_dies_is_heard(host, monkeypatch):
 
 
 def test_a_disk_without_links_and_locks_is_refused(tmp_path, monkeypatch):
-    """Where nothing could keep two processes apart, there is a sentence instead of a trail."""
+    """On a disk with neither links nor locks, opening a trail is refused with a sentence."""
 
     def fail(*_):
         raise OSError(errno.EPERM, "no links")
@@ -342,7 +342,7 @@ def test_a_commit_is_durable(host, monkeypatch):
 
 
 def test_text_that_is_no_text(host):
-    """A receipt that somebody overwrote with bytes is a damaged trail to its reader, not a decoding error."""
+    """A receipt that another program overwrote with bytes is a damaged trail to its reader, not a decoding error."""
     host.trail.put_receipt("turn-1", EVENT.at, {"state": "committed"})
     host.trail.flush()
     with contextlib.closing(apsw.Connection(str(host.folder / "host.db"))) as raw:
@@ -353,7 +353,7 @@ def test_text_that_is_no_text(host):
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["fifo", "folder"])
 def test_a_key_that_is_no_file(tmp_path, make):
-    """A pipe or a folder in the key's place is refused at once, in words; nobody waits for it."""
+    """A pipe or a folder in the key's place is refused at once with a sentence, without waiting for it."""
     folder = tmp_path / "state"
     folder.mkdir(mode=0o700)
     make(folder / KEY_FILE)
@@ -362,7 +362,7 @@ def test_a_key_that_is_no_file(tmp_path, make):
 
 
 def test_a_database_that_is_a_link(tmp_path):
-    """A link in the database's place is refused, and what it leads to is left alone."""
+    """A link in the database's place is refused, and its target stays unchanged."""
     folder, victim = tmp_path / "state", tmp_path / "victim.db"
     folder.mkdir(mode=0o700)
     victim.write_bytes(b"")

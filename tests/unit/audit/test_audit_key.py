@@ -29,7 +29,7 @@ def test_a_key_is_made_and_found_again(tmp_path):
 
 
 def test_a_loose_key_is_tightened(tmp_path):
-    """A key that others could read becomes private, and the result says so once."""
+    """Reading a key that others could read makes it private, and the result reports this once."""
     key = make_key(tmp_path)
     (tmp_path / KEY_FILE).chmod(0o644)
 
@@ -54,7 +54,7 @@ def fail_with(number):
 
 
 def problem(folder, call):
-    """Return what the error says after the path of the key."""
+    """Return the part of the error after the path of the key."""
     with pytest.raises(AuditUnavailable) as caught:
         call(folder)
     return str(caught.value).removeprefix(f"The audit key {folder / KEY_FILE} ")
@@ -62,7 +62,7 @@ def problem(folder, call):
 
 @pytest.mark.parametrize("content", [b"", b"short", b"g" * 64, b"0" * 63, b"0" * 66, b"0" * 64 + b"\n\n", b"A" * 64])
 def test_a_file_that_holds_no_key_is_left_alone(tmp_path, content):
-    """What is there is never overwritten: records may depend on what it once was."""
+    """A file that holds no key is never overwritten: records may depend on its earlier content."""
     (tmp_path / KEY_FILE).write_bytes(content)
     (tmp_path / KEY_FILE).chmod(0o600)
 
@@ -84,7 +84,7 @@ def test_a_folder_that_takes_no_file_is_explained(tmp_path):
 
 
 def test_a_key_that_vanishes_is_noticed(tmp_path, monkeypatch):
-    """Somebody who deletes the key at once gets a sentence, not a second key."""
+    """A key that another process deletes at once ends in a sentence, not in a second key."""
     monkeypatch.setattr("beaver_hooks.audit.key.create_once", lambda *_: True)
 
     assert f"disappeared while it was written.{REMEDY}" == problem(tmp_path, make_key)

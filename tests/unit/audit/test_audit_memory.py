@@ -7,7 +7,7 @@ from beaver_hooks.audit.memory_sink import MemorySink
 
 
 def test_it_keeps_events_in_order():
-    """What was appended is there, oldest first, and can be asked for by name."""
+    """The sink returns its events oldest first, all of them or those with one name."""
     sink = MemorySink()
     one, two = (AuditEvent(name=name, at=datetime(2026, 1, 1, tzinfo=UTC)) for name in ("one", "two"))
 

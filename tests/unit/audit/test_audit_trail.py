@@ -40,7 +40,7 @@ def event(name="turn_opened", **rest):
 
 
 def sql(folder, *statements):
-    """Do to a database what its owner never would; return the rows of the last statement."""
+    """Change a database behind its triggers; return the rows of the last statement."""
     connection = apsw.Connection(str(folder / "host.db"))
     rows = [connection.execute(statement).fetchall() for statement in statements][-1]
     connection.close()
@@ -48,7 +48,7 @@ def sql(folder, *statements):
 
 
 def test_events_come_back_as_they_were(trail):
-    """What was appended is read in its order, with all its fields."""
+    """The trail returns events in the order of appending, with all their fields."""
     events = [
         event(
             plugin="curated",
@@ -69,7 +69,7 @@ def test_events_come_back_as_they_were(trail):
 
 
 def test_an_empty_trail(trail):
-    """A trail without events is whole, and has nothing to say."""
+    """A trail without events verifies, and all its lists are empty."""
     trail.flush()
 
     assert trail.verify() == ChainCheck(ok=True, checked=0)
@@ -115,7 +115,7 @@ def test_two_trails_of_one_process_share_the_chain(tmp_path):
 
 
 def test_events_of_many_threads_all_arrive(trail):
-    """Any thread may append; none of theirs is lost or mixed up."""
+    """Several threads may append at once without losing an event."""
     threads = [threading.Thread(target=lambda: [trail.append(event()) for _ in range(200)]) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -181,7 +181,7 @@ class Broken(dict):
 
 @pytest.mark.parametrize("give", [lambda: 1 / 0, sys.exit])
 def test_a_body_that_raises_is_named(trail, give):
-    """A receipt that cannot be had says so, and so does the trail; nothing else is held up."""
+    """A receipt that raises is stored as unwritable with the type of its error, and the trail has an event about it."""
     trail.put_receipt("t", WHEN, give)
     trail.flush()
 
@@ -230,7 +230,7 @@ def test_health_is_the_last_known(trail, tmp_path):
 
 
 def test_identifiers_are_the_same_in_every_process(trail, tmp_path):
-    """The same value is recognised again by whoever has the key."""
+    """Every process with the key gives a value the same identifier."""
     other = Trail.open(tmp_path / ".beaver")
     same = trail.identify("eve") == other.identify("eve") != trail.identify("bob")
     other.close()
@@ -265,7 +265,7 @@ def test_nothing_secret_or_personal_is_in_any_file(trail, tmp_path):
 
 
 def test_a_closed_trail_takes_nothing_more(trail):
-    """Closing writes what was given; afterwards nothing is acknowledged, and reading still works."""
+    """Closing writes the pending events; a closed trail takes no event, refuses a flush, and can still be read."""
     trail.append(event())
 
     assert (trail.close(), trail.close()) == (0, 0)
@@ -276,7 +276,7 @@ def test_a_closed_trail_takes_nothing_more(trail):
 
 
 def test_a_forked_child_is_refused(trail, monkeypatch):
-    """In another process than its own, a trail drops what it gets and answers nothing."""
+    """In a forked child, a trail drops its events and refuses every call."""
     monkeypatch.setattr(os, "getpid", lambda: -1)
     trail.append(event())
     sentences = []
@@ -336,7 +336,7 @@ def test_records_cannot_be_changed_by_mistake(trail, tmp_path, statement):
     ],
 )
 def test_tampering_is_named(trail, tmp_path, statement, first_bad, reason):
-    """Whoever goes past the triggers is found out, by the number of the first bad record."""
+    """Verification finds changes made behind the triggers, by the number of the first bad record."""
     for _ in range(5):
         trail.append(event())
     trail.flush()

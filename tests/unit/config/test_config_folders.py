@@ -50,7 +50,7 @@ def test_without_one_it_is_the_users_own(home, found):
 
 
 def test_it_is_never_looked_for_above_the_home_directory(home, found):
-    """What lies above the home directory belongs to nobody who works in it."""
+    """The search for `.beaver` stops at the home directory and never uses a folder above it."""
     make(home.parent, ".beaver")
     assert "home/.beaver" == found(make(home, "project"))
 
@@ -64,7 +64,7 @@ def test_outside_the_home_directory_it_is_found_upwards_too(home, found):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
 @pytest.mark.parametrize("given_away", ["elsewhere", "elsewhere/.beaver"])
 def test_a_change_of_owner_ends_the_search(home, found, given_away):
-    """Neither what lies above a folder of another user counts, nor a folder of another user above ours."""
+    """The search skips a `.beaver` beyond a folder of another user."""
     make(home.parent, "elsewhere/.beaver")
     below = make(home.parent, "elsewhere/below")
     os.chown(home.parent / given_away, 65534, 65534)
@@ -131,7 +131,7 @@ async def test_what_belongs_to_the_person_is_in_the_home_directory(home, monkeyp
     ("config", "folder"), [("{}", "home/.beaver"), ('{"host": {"stateFolder": "state"}}', "home/project/.beaver/state")]
 )
 def test_a_configuration_may_name_one_folder_for_all(home, config, folder):
-    """What belongs to the person is in the home directory, unless the configuration names where state is."""
+    """State of the person is in the home directory, unless the configuration names a state folder."""
     path = make(home, "project/.beaver") / "config.json"
     path.write_text(config)
     loaded = load_config(path, environment={"HOME": str(home)})
@@ -147,7 +147,7 @@ def test_the_folder_of_the_person_may_be_a_link(home):
 
 
 async def test_an_unusable_folder_of_the_person_is_reported(home, monkeypatch):
-    """A plugin whose folder in the home directory cannot be made is in service all the same; an event says so."""
+    """A plugin without its folder in the home directory is still in service, and an event reports it."""
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(make(home, "project/.beaver").parent)
     (home / ".beaver").write_text("in the way")

@@ -63,7 +63,7 @@ def test_order_of_places(cwd, config, tmp_path):
 
 
 def test_given_files_must_exist(cwd, config):
-    """A named file that is not there is an error, never a reason to take another one."""
+    """A missing named file is an error, and the loader takes no other file instead."""
     assert refusal(find_config, cwd / "x", {}, cwd) == (
         f"the configuration file {cwd}/x does not exist; create it or correct the path"
     )
@@ -97,7 +97,7 @@ def test_defaults_without_a_file(tmp_path, environment):
     ],
 )
 def test_errors_name_the_file(cwd, config, environment, text, expected):
-    """Found or given, a file with something wrong in it is named: nobody need guess which one was read."""
+    """An error names the faulty file, whether the loader found it or the caller named it."""
     config.write_text(text)
 
     assert refusal(load_config, environment=environment, cwd=cwd) == f"{expected} (in {config})"
@@ -105,7 +105,7 @@ def test_errors_name_the_file(cwd, config, environment, text, expected):
 
 
 def test_trust_in_a_file_that_is_no_json(config, environment):
-    """What is no configuration cannot be confirmed, and is named."""
+    """A file that is no configuration cannot be confirmed, and the error names it."""
     config.write_text("[]")
 
     assert refusal(trust_config, config, environment=environment) == (
@@ -122,7 +122,7 @@ def test_defaults_of_the_process(cwd, config, monkeypatch):
 
 
 def test_given_is_trusted(cwd, config, environment):
-    """A file that somebody names takes effect without a question, and no record is made."""
+    """A file that the caller names takes effect without a question and without a record."""
     loaded = load_config(config, environment=environment, cwd=cwd)
 
     assert (loaded.path, loaded.trusted_by, loaded.config.host.queue_limit) == (config, "given", 5)
@@ -130,7 +130,7 @@ def test_given_is_trusted(cwd, config, environment):
 
 
 def test_found_is_not_trusted(cwd, config, environment):
-    """A file that merely lies there is refused with what to do."""
+    """A file that the loader finds by itself is refused with the remedy."""
     with pytest.raises(ConfigurationNotTrusted) as caught:
         load_config(environment=environment, cwd=cwd)
 
@@ -140,7 +140,7 @@ def test_found_is_not_trusted(cwd, config, environment):
 
 
 def test_confirmation_is_asked_once(cwd, config, environment):
-    """One confirmation, with the summary before the eyes, is recorded and asked for no more."""
+    """The loader records one confirmation after showing the summary, and does not ask again."""
     asked = []
 
     def confirm(summary: Summary) -> bool:
@@ -189,7 +189,7 @@ def test_trust_and_forget(cwd, config, environment):
     ],
 )
 def test_what_asks_again(cwd, config, environment, text, trusted):
-    """A changed number or order of keys does not ask again; any other change does, and says that it is one."""
+    """A changed number or order of keys needs no new confirmation; any other change does, and the error names it."""
     config.write_text('{"plugins": {"a": {"n": 5, "u": "x", "b": true, "l": [1, "y"]}}}')
     trust_config(config, environment=environment)
     config.write_text(text)
@@ -225,7 +225,7 @@ def test_state_folder(cwd, config, environment, given, expected):
     [("mine/.beaver/c.json", "mine/.beaver"), ("mine/c.json", "mine/.beaver"), (".beaver/x/../c.json", ".beaver")],
 )
 def test_state_folder_of_a_named_file(tmp_path, environment, name, expected):
-    """Whoever names a file has its state, whatever the working directory: in its `.beaver`, or in the one beside it."""
+    """A named file has its own state whatever the working directory: in its `.beaver`, or in the one beside it."""
     path = tmp_path / name
     (path.parent if ".." not in name else tmp_path / ".beaver" / "x").mkdir(parents=True)
     path.write_text("{}")
@@ -277,7 +277,7 @@ def no_locks(*_):
 
 
 def test_without_file_locks(config, environment, monkeypatch):
-    """Where there are no file locks the user is told what works instead."""
+    """Without file locks the error tells the user to name the file in BEAVER_CONFIG."""
     monkeypatch.setattr("fcntl.flock", no_locks)
 
     assert refusal(trust_config, config, environment=environment) == (
@@ -295,7 +295,7 @@ def test_where_the_record_is():
 
 
 def test_trust_uses_the_process_environment(config, environment, monkeypatch):
-    """Without an environment the process's own says where the record is."""
+    """Without a given environment, the process environment decides where the record is."""
     monkeypatch.setenv("XDG_STATE_HOME", environment["XDG_STATE_HOME"])
     trust_config(config)
 
@@ -352,7 +352,7 @@ def test_summary_shows_no_credential(cwd, config, environment):
 
 
 def test_loading_is_reading(cwd, config, environment):
-    """What is loaded is what the text gives."""
+    """The loaded configuration equals the parsed text of the file."""
     loaded = load_config(config, environment=environment, cwd=cwd)
 
     assert loaded.config == parse_config(config.read_bytes())

@@ -65,7 +65,7 @@ def test_mode(text, expected):
     ],
 )
 def test_refusals(text, expected):
-    """What the host's own sections refuse, and where."""
+    """The host's own sections refuse a wrong value with its path."""
     assert problem(text) == expected
 
 
@@ -102,7 +102,7 @@ class Mottos:
 
 
 def test_settings():
-    """A plugin's settings come from its section, and are its defaults where there is none."""
+    """A plugin's settings come from its section, or are its defaults without a section."""
     config = parse_config('{"plugins": {"mottos": {"most": 3, "token": {"env": "TOKEN"}}}}')
     environment = {"TOKEN": "a token of some length"}
 
@@ -113,7 +113,7 @@ def test_settings():
 
 
 def test_errors_name_the_file(tmp_path):
-    """What is wrong with a section names the file that the configuration is from; the path stays the field's."""
+    """An error about a section names the configuration's file and the path of the field."""
     path = tmp_path / "config.json"
     path.write_text('{"plugins": {"mottos": {"most": 10}}}')
     config = read_config(path)
@@ -188,5 +188,5 @@ TALLY = '{"plugins": {"tally": {}}}'
     ],
 )
 def test_check_sections(text, known, expected):
-    """A section nobody reads is refused with what was meant or what to install; ignored plugins keep theirs."""
+    """An unread section is refused with the probable name or the package to install; ignored plugins keep theirs."""
     assert unclaimed(text, **known) == expected

@@ -87,7 +87,7 @@ def verdict(text: str | bytes, canary: str = CANARY) -> bool:
 
 
 def without_own_texts(config: Config) -> Config:
-    """Leave out the host's and the agent's own texts: names, folders and a prompt, which nobody hides."""
+    """Leave out the host's and the agent's own texts: names, folders and a prompt, which the loader does not hide."""
     plugins, host = attrs.evolve(config.plugins, disabled=()), attrs.evolve(config.host, state_folder=None)
     provider = attrs.evolve(config.provider, model=config.provider.model and "m")
     return attrs.evolve(config, schema=None, plugins=plugins, host=host, agent=AgentSettings(), provider=provider)
@@ -124,13 +124,13 @@ PLACES = st.sampled_from(places(base()))
 
 
 def test_the_base_loads():
-    """What is mutated below is a correct configuration."""
+    """The base of the mutations is a correct configuration."""
     assert verdict(json.dumps(base())) is True
 
 
 @given(place=PLACES, value=WRONG)
 def test_replaced_values(place, value):
-    """A value of any kind in any place loads, or ends in one error that holds nothing of it."""
+    """Any value at any place loads, or ends in one error without any part of the value."""
     verdict(json.dumps(replaced(place, value)))
 
 
@@ -163,7 +163,7 @@ def test_mutated_bytes(start, length, piece):
 
 @given(place=PLACES, value=WRONG)
 def test_loader_is_as_strict_as_the_schema(place, value):
-    """What the schema for editors refuses is refused by the loader too."""
+    """The loader refuses every text that the schema for editors refuses."""
     raw = replaced(place, value)
     # The round trip gives the schema what the loader sees.
     seen = json.loads(json.dumps(raw))

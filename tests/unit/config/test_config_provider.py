@@ -76,7 +76,7 @@ def test_a_whole_section():
     ],
 )
 def test_urls(url):
-    """Where https leads is free, plain http stays on this machine."""
+    """An https address may lead anywhere, and a plain http one only to this machine."""
     assert url == make()(**openai(url)).base_url
 
 
@@ -110,7 +110,7 @@ def test_urls(url):
     ],
 )
 def test_refused_urls(url):
-    """What two readers could understand differently is refused, and never shown."""
+    """An ambiguous address is refused and never shown."""
     assert f"provider.baseUrl: {URL}" == refused(**openai(url))
 
 
@@ -119,7 +119,7 @@ def test_refused_urls(url):
     ["http://example.com/v1", "http://10.0.0.1/v1", "http://127.1", "http://localhost.example.com", "http://[::2]"],
 )
 def test_plain_http_needs_a_word(url):
-    """Prompts leave the machine unencrypted only where somebody says so."""
+    """Plain http to another machine needs `allowInsecureHttp`, because prompts would leave this machine unencrypted."""
     assert f"provider: {PLAIN}" == refused(**openai(url))
     assert url == make()(**openai(url), allowInsecureHttp=True).base_url
 
@@ -141,7 +141,7 @@ def test_plain_http_needs_a_word(url):
     ],
 )
 def test_refused_sections(section, expected):
-    """Every fault names the path and says what is wanted."""
+    """Every refusal names the path of the field and the value that it takes."""
     assert expected == refused(**section)
 
 
@@ -154,7 +154,7 @@ def test_values_that_no_file_can_hold():
 
 
 def test_the_schema_has_it():
-    """Editors can be told about the section."""
+    """The schema for editors has the section's fields."""
     assert {"kind", "baseUrl", "model", "apiKey"} <= {
         *config_schema({"plugins.provider": ProviderSettings})["properties"]["plugins"]["properties"]["provider"][
             "properties"

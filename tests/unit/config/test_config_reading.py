@@ -49,7 +49,7 @@ def problem(call, argument) -> str:
     ],
 )
 def test_refused(text, expected):
-    """What is no strict JSON is refused by line and column or path, and none of it is shown."""
+    """The error names the line and column or the path of text that is not strict JSON, and shows none of it."""
     assert problem(parse_json, text) == expected
 
 
@@ -72,7 +72,7 @@ def test_unclosed_quotes_take_linear_time():
 
 
 def test_read_config(tmp_path):
-    """A file gives what its text gives."""
+    """Reading a file equals parsing its text, and keeps the path."""
     path = tmp_path / "config.json"
     path.write_text('{"memory": {"mode": "curated"}}', encoding="utf-8")
 
@@ -89,7 +89,7 @@ def test_read_config(tmp_path):
     ],
 )
 def test_errors_name_the_file(tmp_path, text, expected):
-    """Whatever is wrong in a file, the reader learns which file it is; nothing is chained to the error."""
+    """Every error of a file names the file, and has no chained exception."""
     path = tmp_path / "con\x1bfig.json"
     path.write_text(text)
 
@@ -102,7 +102,7 @@ def test_errors_name_the_file(tmp_path, text, expected):
 
 
 def test_unreadable_files(tmp_path):
-    """A missing file, a folder, a pipe and a loop of links are told apart, each with a remedy."""
+    """A missing file, a folder, a pipe and a loop of links each have their own error with a remedy."""
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     os.mkfifo(tmp_path / "pipe")
 

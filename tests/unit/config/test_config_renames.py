@@ -1,4 +1,4 @@
-"""Renamed settings: the old name takes effect, is told with the new one, and never beside it."""
+"""Renamed settings: the old name works, is reported with the new one, and never stands beside it."""
 
 import logging
 from collections.abc import Mapping

@@ -118,7 +118,7 @@ def test_fail_closed():
 
 
 def test_other_sections():
-    """Where other plugins may have sections, these are objects of which nothing more is said."""
+    """Sections of unknown plugins are objects with any content, if the schema allows them."""
     schema = Draft202012Validator(config_schema(others=True))
     raw = {"memory": {"local": {"a": 1}}, "plugins": {"mottos": {"b": []}}}
 
@@ -129,7 +129,7 @@ def test_other_sections():
 
 
 def test_the_published_schema_is_current(capsys):
-    """`python -m beaver_hooks.config` prints the schema, and that is what is in the documentation."""
+    """`python -m beaver_hooks.config` prints the schema that the documentation holds."""
     runpy.run_module("beaver_hooks.config", run_name="__main__")
 
     assert capsys.readouterr().out == PUBLISHED.read_text(encoding="utf-8")

@@ -90,7 +90,7 @@ BLANKS = st.sampled_from(["", "", " ", "  ", "\n", "\n  ", "\r\n\t", "\t", " \n 
 
 @st.composite
 def texts(draw) -> tuple[str, dict[str, Any]]:
-    """Return an object, and JSON of it in any formatting: regular, or with blanks wherever blanks may be."""
+    """Return an object, and JSON of it in any formatting."""
     raw = draw(OBJECTS)
     if draw(st.booleans()):
         indent = draw(st.sampled_from([None, 1, 2, 4, "\t"]))
@@ -137,7 +137,7 @@ def same(one: Any, other: Any) -> bool:
 
 @given(texts(), st.data())
 def test_setting_what_is_there(given_text, data):
-    """Whatever the formatting, the object is the wanted one, and only the bytes of the value are others."""
+    """Setting an existing path changes only the bytes of its value, whatever the formatting."""
     text, raw = given_text
     path = data.draw(st.sampled_from(paths_in(raw)))
     if not path:
@@ -156,7 +156,7 @@ def test_setting_what_is_there(given_text, data):
 
 @given(texts(), st.lists(KEYS, min_size=1, max_size=3), st.data())
 def test_setting_anything(given_text, added, data):
-    """A path that is not there is made, in the object or in the place of what is none; bytes outside of it stay."""
+    """Setting a missing path makes it, also in place of a value that is no object; bytes outside of the object stay."""
     text, raw = given_text
     path = (*data.draw(st.sampled_from(paths_in(raw))), *added)
     value = data.draw(VALUES)
@@ -172,7 +172,7 @@ def test_setting_anything(given_text, added, data):
 
 @given(texts(), st.data())
 def test_unsetting(given_text, data):
-    """What is unset is gone, everything else is there, in its order and in its formatting."""
+    """Unsetting removes one member and keeps all others in their order and formatting."""
     text, raw = given_text
     path = data.draw(st.sampled_from(paths_in(raw)))
     if not path:
@@ -198,7 +198,7 @@ def test_setting_and_unsetting_is_nothing(given_text, key, value):
 
 
 def test_nothing_there():
-    """What is not there is a `KeyError`, also below what is no object."""
+    """A missing path is a `KeyError`, also below a value that is no object."""
     for path in (["b"], ["a", "b"]):
         with pytest.raises(KeyError):
             value_at({"a": 1}, path)

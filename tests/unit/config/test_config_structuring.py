@@ -157,7 +157,7 @@ def test_everything_that_fits():
     ],
 )
 def test_refusal(value, expected):
-    """Each refusal names the whole path, says what is wanted, and shows and chains nothing of the value."""
+    """Each refusal names the whole path and the wanted type, and neither shows nor chains the value."""
     assert problem(value) == expected
 
 
@@ -181,7 +181,7 @@ def test_unset_variable_counts_as_missing():
 
 
 def test_credential_in_place_of_a_variable_is_not_shown():
-    """What does not look like the name of a variable is not repeated."""
+    """The error does not repeat a text that does not look like a variable's name."""
     assert problem({"token": {"env": "ghp_abc"}}, Needy) == (".token: is missing: its environment variable is not set")
 
 
@@ -213,7 +213,7 @@ class Crossed:
 
 
 def test_checks_over_several_fields():
-    """What `__attrs_post_init__` refuses is the object's fault; a field without `init` is no setting."""
+    """An error of `__attrs_post_init__` names the object, and a field without `init` is no setting."""
     assert problem({"low": 5}, Crossed) == ": low must not exceed high"
     assert problem({"low": 2}, Crossed) == ": is not acceptable"
     assert problem({"kept": 5}, Crossed) == ".kept: is not a setting; the settings are `low`, `high`"

@@ -29,7 +29,7 @@ def shown(key: str, value: object) -> list[str]:
     ],
 )  # fmt: skip
 def test_programs_by_whatever_name(key):
-    """What is started is shown as a program, under the unusual names for one too."""
+    """A summary shows the program that a setting starts, also under an unusual name of the setting."""
     assert shown(key, "/bin/sh -c canary") == ["program /bin/sh"]
 
 
@@ -40,7 +40,7 @@ def test_what_only_sounds_like_a_program(key):
 
 
 def test_lists_of_programs():
-    """Of a command in a list the first word is shown; of several commands the first word of each."""
+    """A summary shows the first word of a command in a list, and the first word of each of several commands."""
     assert shown("cmd", ["/bin/sh", "canary"]) == ["program /bin/sh", "text"]
     assert shown("scripts", ["one canary", "two canary"]) == ["program one", "program two"]
     assert shown("shell", {"token": "canary"}) == ["secret"]
@@ -48,13 +48,13 @@ def test_lists_of_programs():
 
 @given(st.text(max_size=30).filter(lambda key: key != "$schema"))
 def test_any_key(key):
-    """Whatever a key is, its text is an entry, and after the first word nothing of it is shown."""
+    """A text under any key is one entry, which shows no more than its first word."""
     (entry,) = shown(key, "first canary")
 
     assert "canary" not in entry
 
 
-# --- Values, and what is a secret ---------------------------------------------------------------------------------
+# --- Values and secrets -------------------------------------------------------------------------------------------
 
 
 @attrs.frozen(kw_only=True)
@@ -144,7 +144,7 @@ def test_values_are_shown_where_they_are_no_secret():
     ],
 )
 def test_what_is_never_shown(raw, expected):
-    """Secrets by their class or their key, what could be one in an address, and the texts of plugins that are unknown."""
+    """A summary hides secrets by class or key, possible secrets in addresses, and texts of unknown plugins."""
     entries = entries_of(raw, classes=CLASSES)
 
     assert [expected] == [str(each) for each in entries]
@@ -206,12 +206,12 @@ PROMPT = {"agent": {"systemPrompt": "old text"}}
     ],
 )
 def test_what_changed(before, after, expected):
-    """Each setting that changed is named with what it was and what it is; the others are not."""
+    """A summary lists each changed setting with its old and new value, and no other setting."""
     assert changes(before, after) == expected
 
 
 def test_a_long_text_is_shown_around_its_difference():
-    """Of long texts only the difference is shown, with what stands beside it and both lengths."""
+    """A change of a long text shows only the difference, the text around it and both lengths."""
     common = "word " * 200
     (shown,) = changes(
         {"agent": {"systemPrompt": f"{common}Answer.{common}"}},
@@ -226,7 +226,7 @@ def test_a_long_text_is_shown_around_its_difference():
 
 
 def test_a_long_text_is_shown_with_its_length():
-    """A long text is shown by its start and its end, and says how much is left out and how long it is."""
+    """A long text shows its start and its end, the number of omitted characters, and its length."""
     text = "".join(f"{number:04}" for number in range(500))
 
     assert quoted(text) == f'"{text[:240]}\u2026 1,640 more \u2026{text[-120:]}" (2,000 characters)'
@@ -237,7 +237,7 @@ TEXTS = st.one_of(st.text(max_size=20), st.text(alphabet="ab\u202e\x9b", min_siz
 
 @given(TEXTS, TEXTS)
 def test_quotes_are_one_harmless_line(before, after):
-    """Whatever stands in a text, it is shown on one line, in printable characters, and in moderate length."""
+    """Any text is shown on one line, in printable characters, and in moderate length."""
     for shown in (quoted(before), quoted_change(before, after)):
         assert shown.isprintable()
         assert len(shown) < 10_000
@@ -255,7 +255,7 @@ def test_a_change_of_a_long_text_shows_a_difference(before, after):
 
 
 def test_a_summary_of_what_changed():
-    """Where an earlier version is known the summary is what changed, and how many settings did not."""
+    """With a known earlier version, the summary lists the changes and the number of unchanged settings."""
     before = {"agent": {"systemPrompt": "a", "maxToolRounds": 1}, "host": {"queueLimit": 1}}
     after = {"agent": {"systemPrompt": "b", "maxToolRounds": 1}, "plugins": {"disabled": ["x"]}}
     previous = entries_of(before, salt="s")
@@ -271,7 +271,7 @@ def test_a_summary_of_what_changed():
 
 
 def test_a_summary_of_nothing_that_changed():
-    """Where nothing is found to differ all settings are shown."""
+    """Without a difference, the summary shows all settings."""
     entries = entries_of(PROMPT, salt="s")
     summary = summarise(PROMPT, Path("/x"), changed=True, previous=entries, salt="s")
 

@@ -53,13 +53,13 @@ def answers(indexes, state):
 
 
 def test_what_is_listed(indexes, state, asked):
-    """One question serves all files of the state folder."""
+    """One call of git answers for all files of the state folder."""
     assert [True, False, False] == answers(indexes, state)
     assert ((state / "plugins" / "listed",), 1) == (indexes.listed(), len(asked))
 
 
 def test_without_a_repository(tmp_path, asked):
-    """Where there is no repository nothing is listed, and git is not asked."""
+    """Outside of a repository no file is listed, and git is not called."""
     assert (False, (), 0) == (
         GitIndexes(tmp_path, ENVIRONMENT).lists(tmp_path / "a"), GitIndexes(tmp_path, ENVIRONMENT).listed(), len(asked)
     )  # fmt: skip
@@ -75,7 +75,7 @@ def test_a_change_of_the_index(indexes, state, root, asked):
 
 
 def test_entries_that_are_not_checked_out(indexes, state, root):
-    """An entry that the work tree is not to have is listed all the same: whose file is there then nobody knows."""
+    """An entry that git leaves out of the work tree is still listed, because the file there may be from any source."""
     git(root, "update-index", "--skip-worktree", ".beaver/plugins/listed")
 
     assert [True, False, False] == answers(indexes, state)
@@ -106,7 +106,7 @@ def test_entries_of_a_merge_that_failed(state, root):
 
 
 def test_a_worktree(state, root, tmp_path):
-    """In a work tree of its own, whose `.git` is a file, its own index counts."""
+    """A linked work tree, whose `.git` is a file, uses its own index."""
     git(root, "commit", "-q", "-m", "one")
     git(root, "worktree", "add", "-q", tmp_path / "second")
     second = tmp_path / "second" / ".beaver"
@@ -131,7 +131,7 @@ def test_a_state_folder_that_is_a_submodule(tmp_path, root):
 
 
 def test_a_repository_within_the_state_folder(state, root):
-    """A repository of the user's own in the folder does not hide what the one around it lists."""
+    """An inner repository in the state folder does not hide the files that the outer one lists."""
     git(root, "init", "-q", state / "plugins")
 
     assert [True, False, False] == answers(GitIndexes(state, ENVIRONMENT), state)
@@ -188,7 +188,7 @@ def test_no_program_of_the_configuration_runs(state, root, tmp_path, key):
 
 
 def test_without_git(state, tmp_path, monkeypatch):
-    """Without a git program nobody knows; one in the working directory is none."""
+    """Without a git program the answer is unknown, and a program in the working directory is never run."""
     assert [None] * 3 == answers(GitIndexes(state, {"PATH": str(tmp_path)}), state)
 
     monkeypatch.chdir(tmp_path)
@@ -200,7 +200,7 @@ def test_without_git(state, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("damage", ["no repository", "no git folder", "no index"])
 def test_a_repository_that_is_damaged(state, root, damage):
-    """Where git refuses a repository nobody knows, whatever lies above it."""
+    """In a repository that git refuses, the answer is unknown, whatever repository lies above it."""
     path = root / ".git"
     if damage == "no index":
         (path / "index").write_bytes(b"x")
@@ -228,7 +228,7 @@ def test_a_git_that_hangs(state, tmp_path, monkeypatch):
 
 
 def test_while_git_changes_files(indexes, state, root):
-    """While git holds its lock, a file written lately may be git's, as git writes its index last: it cannot be told."""
+    """While git holds its lock, the answer for a recently written file is unknown: git writes its index last."""
     (root / ".git" / "index.lock").touch()
     during = answers(indexes, state)
     long_ago = (root / ".git" / "index.lock").stat().st_mtime - UNDER_WAY - 1

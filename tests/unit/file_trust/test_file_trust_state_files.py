@@ -1,4 +1,4 @@
-"""Which contents of files are believed, and what is recorded of them outside every project."""
+"""Which contents of files are believed, and which records of them stand outside every project."""
 
 import os
 import stat
@@ -54,7 +54,7 @@ def believed(files, path):
 
 
 def test_a_file_that_git_lists(files, path):
-    """It is believed only as it was recorded; an empty one holds nothing that could be doubted."""
+    """A file that git lists is believed only with a recorded content; an empty one is always believed."""
     before = believed(files, path)
     files.records.put(path, TWO)
 
@@ -62,7 +62,7 @@ def test_a_file_that_git_lists(files, path):
 
 
 def test_a_file_that_git_does_not_list(files, folder, record):
-    """It is believed whatever it holds, and nothing is written down."""
+    """A file that git does not list is believed with any content, and nothing is recorded."""
     path = folder / "USER.md"
     path.write_bytes(ONE)
     files.record(path, TWO)
@@ -71,7 +71,7 @@ def test_a_file_that_git_does_not_list(files, folder, record):
 
 
 def test_a_write_of_ours(files, path):
-    """Before and after the rename the file is believed, wherever a process is killed; older contents are not."""
+    """Before and after the rename the new content is believed, wherever a process is killed; older ones are not."""
     files.records.put(path, ONE)
     files.record(path, TWO)
     killed_before = believed(files, path)
@@ -82,14 +82,14 @@ def test_a_write_of_ours(files, path):
 
 
 def test_a_write_over_what_was_not_confirmed(files, path):
-    """What a write of ours replaces is not believed for that reason."""
+    """A write over an unconfirmed content does not make that content believed."""
     files.record(path, TWO)
 
     assert [False, True, False, True] == believed(files, path)
 
 
 def test_what_waits(files, path, folder):
-    """What git lists, and what was met, is listed with its content; a link, a database and what is confirmed is not."""
+    """Unbelieved files that git lists wait with their content; links, databases and confirmed files do not."""
     (folder / "sessions.db").write_bytes(ONE)
     (folder / "link").symlink_to(path)
     subprocess.run(["git", "add", "-f", "."], cwd=folder, check=True)
@@ -101,7 +101,7 @@ def test_what_waits(files, path, folder):
 
 
 def test_what_waits_without_git(folder, path, environment, tmp_path):
-    """Where git cannot be asked, what was met waits, also in a folder outside of the state folder."""
+    """Without git, the files that the caller asked about wait, also those outside of the state folder."""
     files = StateFiles(folder, environment | {"PATH": str(tmp_path)})
     other = folder.parent / "notes" / "USER.md"
     other.parent.mkdir()
@@ -114,7 +114,7 @@ def test_what_waits_without_git(folder, path, environment, tmp_path):
 
 
 def test_a_record_that_cannot_be_read(files, path, record, caplog):
-    """Nothing is believed then, which is logged; what would be written is refused."""
+    """With an unreadable record no content is believed, the log says so, and a write is refused."""
     record.parent.mkdir(parents=True)
     record.write_text("{")
     caplog.set_level("WARNING")
@@ -126,7 +126,7 @@ def test_a_record_that_cannot_be_read(files, path, record, caplog):
 
 
 def test_a_copy_that_cannot_be_written(files, path, record):
-    """What cannot be kept is not recorded."""
+    """A content whose copy cannot be written is not recorded."""
     record.parent.mkdir(parents=True)
     (record.parent / "files").write_text("")
 
@@ -135,7 +135,7 @@ def test_a_copy_that_cannot_be_written(files, path, record):
 
 
 def test_the_record(environment, tmp_path, record):
-    """It is private, holds hashes by real path, and keeps the last content aside."""
+    """The record is private, holds hashes by real path, and keeps a copy of the last content."""
     records, path = FileRecords(environment), tmp_path / "a"
     records.meet(path)
     met = records.met(tmp_path), records.hashes(path), records.last(path)
@@ -152,7 +152,7 @@ def test_the_record(environment, tmp_path, record):
 
 @pytest.mark.parametrize("make", [BelieveAll, RecordedFiles])
 def test_without_a_host(tmp_path, make):
-    """A plugin that runs without a host believes everything; the testing kit's stand-in, what was recorded."""
+    """Without a host a plugin believes everything; the stand-in of the testing kit believes recorded contents."""
     trust: FileTrust = make()
     path = tmp_path / "a"
     before = trust.believes(path, ONE)
@@ -167,7 +167,7 @@ def test_without_a_host(tmp_path, make):
 
 
 def test_a_name_that_no_file_can_have(files, folder):
-    """What cannot be looked at holds nothing."""
+    """A file name that the system refuses counts as a file without content."""
     files.records.meet(folder / ("x" * 300))
 
     assert {} == files.unbelieved(folder)

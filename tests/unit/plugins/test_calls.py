@@ -1,4 +1,4 @@
-"""Hook calls: contained in their tasks, ended by their deadlines, waited for by nobody."""
+"""Hook calls: contained in their tasks, ended by their deadlines, and never waited for after them."""
 
 import asyncio
 import contextvars
@@ -72,7 +72,7 @@ async def test_a_call_gets_what_it_wants_and_answers(calls):
 
 
 async def test_results_come_in_the_order_of_the_calls(calls):
-    """Who answers first does not change whose result stands where."""
+    """Results are in the order of the calls, whichever call answers first."""
     gate = asyncio.Event()
 
     async def slow():
@@ -100,14 +100,14 @@ async def test_results_come_in_the_order_of_the_calls(calls):
     ],
 )
 async def test_what_a_plugin_raises_stays_in_its_task(calls, error):
-    """Whatever it is, it is carried out as a value, and another call answers as if nothing had happened."""
+    """An exception of a plugin becomes a value of its result, and another call answers as usual."""
     results = await calls.settle([begin(calls, raising(error)), begin(calls, answering(7))])
 
     assert [(None, "raised", error), (7, None, None)] == [summary(each) for each in results]
 
 
 async def test_a_stop_iteration_is_contained_too(calls):
-    """What Python itself makes of a `StopIteration` in a coroutine is contained."""
+    """A `StopIteration` in a coroutine is contained, in the form that Python gives it."""
     (result,) = await calls.settle([begin(calls, raising(StopIteration()))])
 
     assert ("raised", True) == (result.category, isinstance(result.error, StopIteration | RuntimeError))
@@ -133,7 +133,7 @@ async def test_cancelling_itself_cancels_nobody_else(calls):
 
 
 async def test_an_overdue_call_is_abandoned_and_counted(calls):
-    """It is cancelled at its deadline; who is done by then keeps its value."""
+    """An overdue call is cancelled at its deadline; another call keeps its value."""
     calls_begun = [begin(calls, forever, seconds=SHORT), begin(calls, answering(7))]
     results = await calls.settle(calls_begun)
 
@@ -165,7 +165,7 @@ async def test_each_call_has_its_own_deadline(calls):
 
 @pytest.mark.parametrize("ending", ["returns", "raises", "is cancelled"])
 async def test_slow_cleaning_up_is_not_waited_for(calls, ending):
-    """What an abandoned call does about its cancellation, and how that ends, is its own affair."""
+    """Settling does not wait for the clean-up of an abandoned call, however it ends."""
     gate = asyncio.Event()
 
     async def hook():
@@ -220,7 +220,7 @@ async def test_a_call_is_abandoned_once(calls):
 
 
 async def test_cancelling_the_wait_abandons_every_call(calls):
-    """The cancellation goes on at once, without waiting for hooks that take their time."""
+    """The cancellation goes on at once, without waiting for slow hooks."""
     started, gate = asyncio.Event(), asyncio.Event()
 
     async def stubborn():
@@ -270,7 +270,7 @@ async def test_the_report_knows_the_deadline(calls):
 
 
 async def test_a_call_runs_in_the_context_it_is_given(calls):
-    """Context variables are those of the given context, and what the plugin sets stays there."""
+    """A call sees the variables of the given context, and its changes stay there."""
     variable = contextvars.ContextVar("variable", default="here")
     context = contextvars.copy_context()
     context.run(variable.set, "there")
@@ -286,7 +286,7 @@ async def test_a_call_runs_in_the_context_it_is_given(calls):
 
 
 def test_a_keyboard_interrupt_goes_through():
-    """It is nobody's to keep: it ends the event loop."""
+    """A `KeyboardInterrupt` in a hook goes through and ends the event loop."""
     source = """
         import asyncio
         from beaver_hooks import Host

@@ -15,7 +15,7 @@ def distribution(folder, name, *points, version="1.0"):
 
 
 def test_installed_plugins_are_found_and_not_imported(tmp_path, monkeypatch):
-    """Entry points of our group are found by name, in the order of their names, and nothing is imported."""
+    """Entry points of our group are found in the order of their names, without importing their modules."""
     distribution(
         tmp_path, "catalogue", "zz-catalogued = catalogued_module:two", "aa-catalogued = catalogued_module:one"
     )
@@ -31,7 +31,7 @@ def test_installed_plugins_are_found_and_not_imported(tmp_path, monkeypatch):
 
 
 def test_two_distributions_with_one_name(tmp_path, monkeypatch):
-    """Nobody guesses which of two plugins of one name is meant; the others are found all the same."""
+    """Two distributions with one plugin name become `Rivals`, and the catalog still finds the other plugins."""
     distribution(tmp_path, "second", "twin = second_module:make")
     distribution(tmp_path, "first", "twin = first_module:make", "catalogued-single = first_module:other")
     monkeypatch.syspath_prepend(tmp_path)
@@ -57,7 +57,7 @@ def test_the_same_distribution_found_twice(tmp_path, monkeypatch):
 
 
 def test_a_distribution_that_hides_another(tmp_path, monkeypatch):
-    """Of two versions of one distribution the first on the path counts, as it does for imports."""
+    """Of two versions of one distribution the first on the path is used, as for imports."""
     for place, name, module in [("new", "Hid_den", "new_module"), ("old", "hid-den", "old_module")]:
         distribution(tmp_path / place, name, f"hidden = {module}:make")
     monkeypatch.syspath_prepend(tmp_path / "old")
@@ -67,7 +67,7 @@ def test_a_distribution_that_hides_another(tmp_path, monkeypatch):
 
 
 def test_a_distribution_that_cannot_be_read(tmp_path, monkeypatch, caplog):
-    """It stops nobody: the others are found, and a warning says that there is one."""
+    """The catalog skips an unreadable distribution with a warning, and finds the others."""
     distribution(tmp_path, "broken", "broken = broken_module:make")
     (tmp_path / "broken-1.0.dist-info" / "entry_points.txt").write_bytes(b"[beaver_hooks]\nbroken = \xff\xfe:make\n")
     distribution(tmp_path, "whole", "catalogued-whole = whole_module:make")
@@ -80,5 +80,5 @@ def test_a_distribution_that_cannot_be_read(tmp_path, monkeypatch, caplog):
 
 
 def test_install_commands():
-    """Our own plugins have a known distribution; that of another one nobody can know."""
+    """The install command of our own plugins names their distribution; another plugin has no install command."""
     assert [install_command(name) for name in ("gateway", "tally")] == [pip_install("beaver-hooks-gateway"), None]

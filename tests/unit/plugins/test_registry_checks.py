@@ -16,7 +16,7 @@ class NoMarker:
 
 class NoHook:
     def helper(self):
-        """Is nobody's hook."""
+        """Is no hook."""
 
 
 class Misspelt:
@@ -53,7 +53,7 @@ class OldWrapper:
 class Synchronous:
     @hookimpl
     def before_prompt(self, turn):
-        """Would block everybody."""
+        """Would block the event loop."""
 
 
 class Generator:
@@ -79,19 +79,19 @@ class AsyncGeneratorPlain:
 class Greedy:
     @hookimpl
     async def before_prompt(self, turn, model):
-        """Wants what nobody gives."""
+        """Wants an argument that no host gives."""
 
 
 class GreedyStart:
     @hookimpl
     async def start(self, setup):
-        """Wants what nobody gives."""
+        """Wants an argument that no host gives."""
 
 
 class Keywords:
     @hookimpl
     async def before_prompt(self, **anything):
-        """Wants nothing by name."""
+        """Names no argument."""
 
 
 class PositionalOnly:
@@ -117,7 +117,7 @@ class Forwarding:
         functools.update_wrapper(self, function)
 
     def __call__(self, *arguments):
-        """Would be called if anybody looked for it."""
+        """Would be called if the host looked for it."""
 
 
 class CallableObject:
@@ -193,7 +193,7 @@ def test_every_hook_is_known():
 
 
 class Everything:
-    """What a plugin may look like."""
+    """Every form that a plugin may have."""
 
     unset: int
 

@@ -8,7 +8,7 @@ from beaver_hostspecs import CONTRACT_VERSION, Deadlines, PluginInfo, PluginRefu
 
 
 class Cunning(str):
-    """A str that ends the process of whoever looks at it."""
+    """A str that ends the process of any code that looks at it."""
 
     __slots__ = ()
 
@@ -19,13 +19,13 @@ class Cunning(str):
 
 
 class CunningSeconds(float):
-    """The same for a number."""
+    """A number that ends the process of any code that looks at it."""
 
     __slots__ = ()
 
 
 class CunningInfo(PluginInfo):
-    """A description that answers what it likes."""
+    """A subclass of the class of descriptions."""
 
 
 @attrs.frozen

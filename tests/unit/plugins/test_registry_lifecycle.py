@@ -73,7 +73,7 @@ async def test_a_plugin_s_command_has_one_meaning(tmp_path, sink):
 
 
 class Failing:
-    """Raises in the hook that it is told to."""
+    """Raises the given error in the given hook."""
 
     def __init__(self, hook, error):
         self.hook = hook
@@ -115,7 +115,7 @@ class Failing:
     ],
 )
 async def test_registering_a_plugin_that_fails(tmp_path, sink, hook, said, error):
-    """Whatever it raises comes out as an error that names the plugin and the hook, with one event and its health."""
+    """An exception of a hook comes out as an error with the plugin and the hook, one event and the plugin's health."""
     async with Host(state_folder=tmp_path / "state", sinks=[sink]) as host:
         with pytest.raises(PluginFailed) as caught:
             await host.register("odd", Failing(hook, error))
@@ -133,7 +133,7 @@ async def test_registering_a_plugin_that_fails(tmp_path, sink, hook, said, error
 
 
 async def test_a_plugin_says_itself_why_it_does_not_start(tmp_path, sink):
-    """A reason that `start` gives is what the caller, the audit trail and health show."""
+    """The caller, the audit trail and health show the reason that `start` gives."""
     async with Host(state_folder=tmp_path / "state", sinks=[sink]) as host:
         with pytest.raises(PluginUnavailable, match="the disk is full"):
             await host.register("odd", Failing("start", PluginUnavailable("the disk is full; make room")))
@@ -155,7 +155,7 @@ async def test_a_name_that_cannot_be_had_is_nobody_s_fault(tmp_path, sink):
 
 
 class Slow:
-    """Starts when it is told to, and then as it is told to."""
+    """Starts only once `go` is set, and then succeeds or raises the given error."""
 
     def __init__(self, error=None):
         self.error = error
@@ -175,7 +175,7 @@ class Slow:
 
 
 async def test_an_old_start_that_fails_takes_only_itself(tmp_path):
-    """Whoever was registered under its name meanwhile stays."""
+    """A failing start removes its own plugin, not the one that took its name meanwhile."""
     old, new = Slow(ValueError()), Stopping()
     async with Host(state_folder=tmp_path / "state") as host:
         arriving = asyncio.create_task(host.register("odd", old))
@@ -190,7 +190,7 @@ async def test_an_old_start_that_fails_takes_only_itself(tmp_path):
 
 
 async def test_a_plugin_that_is_unregistered_while_it_starts(tmp_path):
-    """It is stopped once it has started, and whoever registered it is told."""
+    """The host stops the plugin once it has started, and its registration raises `UnknownPlugin`."""
     plugin = Slow()
     async with Host(state_folder=tmp_path / "state") as host:
         arriving = asyncio.create_task(host.register("odd", plugin))
@@ -205,7 +205,7 @@ async def test_a_plugin_that_is_unregistered_while_it_starts(tmp_path):
 
 
 async def test_a_plugin_that_starts_while_its_host_closes(tmp_path):
-    """What starts after the others were stopped is stopped as well, and registering it fails."""
+    """A plugin that starts after the others were stopped is stopped too, and its registration fails."""
     plugin = Slow()
     async with Host(state_folder=tmp_path / "state") as host:
         arriving = asyncio.create_task(host.register("odd", plugin))
@@ -220,7 +220,7 @@ async def test_a_plugin_that_starts_while_its_host_closes(tmp_path):
 
 
 class Stopping:
-    """Ends as it is told to."""
+    """Ends normally or with the given error."""
 
     def __init__(self, error=None):
         self.error = error
@@ -235,7 +235,7 @@ class Stopping:
 
 @pytest.mark.parametrize("error", [ValueError("x"), SystemExit(3), GeneratorExit()])
 async def test_a_stop_that_fails_is_audited(tmp_path, sink, error):
-    """Closing goes on, and the failure is an event and a degraded health that the next good stop clears."""
+    """Closing goes on after a failing `stop`, which is an event and a degraded health until the next good stop."""
     last = Stopping()
     async with Host({"calm": last, "odd": Stopping(error)}, state_folder=tmp_path / "state", sinks=[sink]):
         pass
@@ -334,7 +334,7 @@ async def test_configure_answers_deadlines(tmp_path):
 
 
 class Patience(MemorySink):
-    """Lets somebody wait until the host has noticed that its loop is blocked."""
+    """Lets a test wait until the host notices that its loop is blocked."""
 
     def __init__(self):
         super().__init__()
@@ -358,7 +358,7 @@ class Blocking:
 
 
 async def test_a_stop_that_blocks_is_no_success(tmp_path):
-    """A stop that came to its end by blocking everybody does not clear what it is blamed for."""
+    """A stop that returns after blocking the event loop does not clear the fault `blocked`."""
     sink, config = Patience(), Config(host=HostSettings(blocked_after_seconds=0.01))
     async with Host({"odd": Blocking(sink.noticed)}, state_folder=tmp_path / "state", sinks=[sink], config=config):
         pass

@@ -35,7 +35,7 @@ MODES = [
 
 @pytest.mark.parametrize(("config", "expected", "fail_closed"), MODES)
 async def test_what_a_mode_loads(site, configured, config, expected, fail_closed):
-    """The mode decides who is loaded and who is fail-closed; who is blocked is never imported."""
+    """The mode decides which plugins load and which are fail-closed; blocked plugins are never imported."""
     for name in expected:
         site.install(name)
 
@@ -76,7 +76,7 @@ async def test_a_plugin_never_sees_that_it_is_fail_closed(site, configured):
 
 
 async def test_a_plugin_that_fails_closed_stops_the_turn_by_configuration(site, configured):
-    """What it raises comes out of `open_turn`; fail-open, the same failure costs its contribution alone."""
+    """A fail-closed plugin's error comes out of `open_turn`; fail-open, it costs the plugin's contribution alone."""
     site.install("curated")
     site.install("third", plugin(hook("async def before_prompt(self, turn)", "raise ZeroDivisionError")))
 
@@ -89,7 +89,7 @@ async def test_a_plugin_that_fails_closed_stops_the_turn_by_configuration(site, 
 
 
 async def test_plugins_that_are_handed_over_and_their_configuration(tmp_path):
-    """What a program says closed stays closed; else the configuration decides, of what is registered later too."""
+    """A program's own `fail_closed` stands; otherwise the configuration decides, also for plugins registered later."""
     said = {"given": True, "later": True, "program": False}
     config = parse_config(json.dumps({"plugins": {name: {"failClosed": closed} for name, closed in said.items()}}))
     plugins = {"given": RecordingPlugin(), "program": RecordingPlugin(), "later": RecordingPlugin()}
@@ -139,7 +139,7 @@ async def test_an_implicit_hybrid_forgives_a_missing_gateway(site, configured):
 
 
 async def test_disabled_plugins_are_never_imported(site, configured, caplog):
-    """`plugins.disabled` blocks a plugin before its code can run; a name that nobody has is said to be one."""
+    """`plugins.disabled` blocks a plugin before its code can run; the log names a disabled plugin that is unknown."""
     site.install("curated")
     site.install("bomb", "raise SystemExit('imported')")
 
@@ -152,7 +152,7 @@ async def test_disabled_plugins_are_never_imported(site, configured, caplog):
 
 
 async def test_a_required_plugin_that_is_disabled(site, configured):
-    """Disabling what the mode requires fails loading, and says which of the two to change."""
+    """Disabling a required plugin fails loading with an error that names both settings."""
     site.install("curated")
 
     with pytest.raises(PluginMissing) as caught:
@@ -285,7 +285,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("case", BROKEN)
 async def test_an_optional_plugin_that_cannot_be_loaded(site, configured, sink, case):
-    """It is left out with one warning and the reason, nothing of it stays, and the others load."""
+    """A broken optional plugin is left out with its reason and one event, and the others load."""
     code, reason = BROKEN[case]
     site.install("curated")
     site.install("odd", code)
@@ -301,7 +301,7 @@ async def test_an_optional_plugin_that_cannot_be_loaded(site, configured, sink, 
 
 
 async def test_a_plugin_may_turn_itself_off(site, configured, sink, caplog):
-    """One whose settings say so is left out without a warning: its health says that it is disabled, and why."""
+    """A plugin that turns itself off is disabled with its reason and without a warning."""
     site.install("curated")
     site.install("odd", plugin(hook("def configure(self, setup)", "raise PluginTurnedOff('odd.enabled is false')")))
 
@@ -334,7 +334,7 @@ async def test_a_required_plugin_that_cannot_be_loaded(site, configured, case):
 
 
 async def test_another_major_contract(site, configured):
-    """A plugin that is written for another contract is left out, and its health says so."""
+    """A plugin for another major contract is left out, and its health gives the reason."""
     site.install("curated")
     site.install("odd", plugin(hook("def describe(self)", "return PluginInfo(version='1', contract='99.1')")))
 
@@ -346,7 +346,7 @@ SEVERAL = "several installed distributions offer a plugin named `{}` (plugin_"
 
 
 async def test_two_distributions_with_the_same_name(site, configured, sink):
-    """Neither of the two is imported, loudly, and the others load."""
+    """Of two distributions with one plugin name none is imported, an event reports it, and the others load."""
     site.install("curated")
     site.install("odd", distribution="one")
     site.install("odd", distribution="two")
@@ -360,7 +360,7 @@ async def test_two_distributions_with_the_same_name(site, configured, sink):
 
 
 async def test_two_distributions_of_a_required_plugin(site, configured):
-    """No host opens before somebody has decided which of the two is meant."""
+    """The host does not open while two distributions offer a required plugin."""
     site.install("curated", distribution="one")
     site.install("curated", distribution="two")
 
@@ -392,7 +392,7 @@ async def test_two_distributions_that_nobody_chose(site, configured):
     ],
 )
 async def test_a_name_that_nobody_has(site, tmp_path, present, sentence):
-    """A host that names its entry points is told what there is, and no command that nobody can know."""
+    """The error names the installed plugins, and no install command for an unknown plugin."""
     for name in present:
         site.install(name)
 
@@ -403,7 +403,7 @@ async def test_a_name_that_nobody_has(site, tmp_path, present, sentence):
 
 
 async def test_a_third_party_plugin_that_is_required(site, tmp_path):
-    """Where nobody knows the distribution, the remedy names no command."""
+    """The remedy for a broken plugin of an unknown distribution names no command."""
     site.install("odd", "raise ValueError")
 
     with pytest.raises(PluginMissing) as caught:
@@ -455,7 +455,7 @@ async def test_wrong_settings_fail_loading(site, configured, path, config, sente
 
 
 async def test_a_configuration_error_of_the_plugin_s_own(site, configured, canary):
-    """What `configure` says about the settings fails loading with its sanitised message."""
+    """A `ConfigurationError` of `configure` fails loading with its scrubbed message."""
     site.install("curated")
     complaint = f"raise ConfigurationError('plugins.odd.top', 'clashes with ' + {canary.reveal()!r})"
     site.install("odd", SETTINGS.format(path=None, rest=complaint))
@@ -474,7 +474,7 @@ async def test_a_configuration_error_of_the_plugin_s_own(site, configured, canar
     ],
 )
 async def test_what_configure_gets(site, configured, tmp_path, config, expected):
-    """A plugin gets its settings as its own class, the mode, and a folder of its own that is there."""
+    """A plugin gets its settings as its own class, the mode, and an existing folder of its own."""
     site.install("curated")
     site.install("odd", SETTINGS.format(path=None, rest=""))
 

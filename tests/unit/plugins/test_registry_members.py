@@ -37,7 +37,7 @@ def order(registry, hook="before_prompt"):
 
 
 def test_the_order_of_implementations():
-    """Those that try first come first, those that try last come last, each group in order of registration."""
+    """`tryfirst` hooks come first and `trylast` hooks last, each group in order of registration."""
     registry = Registry()
     for name, plugin in [
         ("last-1", Last()), ("plain-1", Plain()), ("first-1", First()),
@@ -153,7 +153,7 @@ def test_identity_decides(kind):
 
 
 def test_only_this_very_member_is_discarded():
-    """What has left already takes nobody with it that came under its name."""
+    """Discarding a removed member leaves the plugin that took its name."""
     registry = Registry()
     old = registry.add("a", Plain())
     registry.remove("a")
@@ -177,7 +177,7 @@ def test_unknown_names(plugins, known):
 
 
 def test_names_that_are_no_text():
-    """What is no str is refused by its type, however it compares and hashes."""
+    """A name that is no str is refused by its type, however it compares and hashes."""
     registry = Registry()
 
     with pytest.raises(PluginRefused) as refused:

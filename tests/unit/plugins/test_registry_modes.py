@@ -1,4 +1,4 @@
-"""The mode table, and what is planned by it."""
+"""The mode table, and the plan of plugins that follows from it."""
 
 import pytest
 
@@ -17,12 +17,12 @@ TABLE = [
 
 @pytest.mark.parametrize(("mode", "explicit", "expected"), TABLE)
 def test_the_mode_table(mode, explicit, expected):
-    """Each mode blocks, requires and makes fail-closed what the design says."""
+    """Each mode has the blocked, required and fail-closed plugins of the design."""
     assert preset(mode, explicit=explicit) == expected
 
 
 def test_the_plan_loads_required_plugins_first():
-    """Required plugins come first, the others by name; who is blocked or disabled is left out with the reason."""
+    """Required plugins come first, the others by name; blocked and disabled plugins are left out with the reason."""
     chosen = preset("curated", explicit=True)
 
     plan = make_plan(

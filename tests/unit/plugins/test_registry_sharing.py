@@ -76,7 +76,7 @@ async def test_only_the_entry_points_that_are_named(site, tmp_path):
 
 
 def remnants():
-    """Return what a host could leave behind: threads, tasks, open files."""
+    """Return the current threads, tasks and open files of a host."""
     threads = sorted(each.name for each in threading.enumerate() if not each.name.startswith("asyncio_"))
     files = [os.readlink(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd") if is_open(each)]  # noqa: PTH115, PTH208 - what /proc shows are no paths
     return threads, len(asyncio.all_tasks()), sorted(each for each in files if "state" in each)
@@ -88,7 +88,7 @@ def is_open(descriptor):
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="only Linux shows its open files")  # noqa: PTH112 - no path either
 async def test_a_loading_failure_leaves_nothing(site, configured):
-    """What was started is stopped in reverse order, and no thread, task or file of the host is left."""
+    """The host stops started plugins in reverse order, and leaves no thread, task or file."""
     before = remnants()
     log = []
     for name in ("ant", "bee"):

@@ -29,7 +29,7 @@ GIVEN = Contribution(blocks=("given",))
 
 
 class Moody(RecordingPlugin):
-    """Does in `before_prompt` what its mood says."""
+    """Does in `before_prompt` the action that `mood` names."""
 
     def __init__(self, mood="well", *, version="1", deadline=DEADLINE):
         super().__init__(info=PluginInfo(version=version, contract="1.0", deadlines=Deadlines(before_prompt=deadline)))
@@ -86,7 +86,7 @@ def make_host(make_host, sink, clock):
 
 
 async def one_turn(host):
-    """Run a turn to its end, with all that goes on in the background."""
+    """Run a turn and its background work to their end."""
     turn = await host.open_turn("hello", session="s")
     await turn.commit("bye")
     assert 0 == await host.drain(SAFETY)
@@ -98,7 +98,7 @@ async def turns(host, number):
 
 
 def told(sink, *names):
-    """Return what was said of the plugin, with facts that are the same in every run."""
+    """Return the events about the plugin, with the facts that are the same in every run."""
     facts = ("category", "failures", "seconds", "until", "why")
     return [
         (each.name, *(each.facts[fact] for fact in facts if fact in each.facts))
@@ -122,7 +122,7 @@ def left_out(turn):
     ("mood", "category"), [("raises", "raised"), ("answers_nonsense", "wrong_type"), ("hangs", "timeout")]
 )
 async def test_three_turns_in_a_row_that_fail(make_host, sink, clock, mood, category):
-    """Of fifty turns three call the plugin; its health, the event and each later receipt say until when and why."""
+    """Only three of fifty turns call the plugin; its health, the event and each later receipt give time and reason."""
     plugin = Moody(mood)
     async with make_host(plugin) as host:
         last = (await turns(host, 50))[-1]
@@ -140,7 +140,7 @@ async def test_three_turns_in_a_row_that_fail(make_host, sink, clock, mood, cate
 
 
 async def test_the_other_hooks_of_a_suspended_plugin_go_on(make_host):
-    """It learns from every turn, though it is asked in three of them only."""
+    """A suspended plugin learns from every turn, though only three turns call its recall."""
     plugin = Moody("raises")
     async with make_host(plugin) as host:
         await turns(host, 10)
@@ -173,7 +173,7 @@ async def test_turns_that_fail_side_by_side_are_not_in_a_row(make_host, sink):
 
 
 async def test_a_plugin_that_is_fail_closed_is_not_suspended(make_host, sink):
-    """Its failure stops every turn, as the mode wants it: no turn is opened without it."""
+    """A fail-closed plugin that fails stops every turn and is not suspended."""
     plugin = Moody("raises")
     async with make_host(plugin, fail_closed=["p"]) as host:
         for _ in range(5):
@@ -187,7 +187,7 @@ async def test_a_plugin_that_is_fail_closed_is_not_suspended(make_host, sink):
 
 
 async def test_a_probe_that_is_answered_ends_the_suspension(make_host, sink, clock):
-    """One turn tries the plugin beside it and shows nothing of it; the next one is as if nothing had been."""
+    """One turn probes the plugin without showing its answer, and the next turn uses the plugin as before."""
     plugin = Moody("raises")
     async with make_host(plugin) as host:
         await turns(host, 3)
@@ -210,7 +210,7 @@ async def test_a_probe_that_is_answered_ends_the_suspension(make_host, sink, clo
 
 
 async def test_a_probe_that_fails_lengthens_the_suspension(make_host, sink, clock):
-    """Each one doubles it, up to ten minutes; there is one probe per interval, and it is in no receipt."""
+    """Each failed probe doubles the suspension, up to ten minutes; an interval has one probe, which no receipt has."""
     plugin = Moody("raises")
     async with make_host(plugin) as host:
         await turns(host, 3)
@@ -258,7 +258,7 @@ async def test_a_clock_that_is_put_back_suspends_for_no_day(make_host, clock):
 
 
 async def test_what_was_under_way_when_it_was_suspended_ends_nothing(make_host, sink):
-    """A turn that was opened before the suspension and is answered after it says nothing of what failed since."""
+    """An answer of a turn that opened before the suspension does not end the suspension."""
     plugin = Moody("waits", deadline=SAFETY)
     async with make_host(plugin) as host:
         opening = asyncio.create_task(host.open_turn("hello", session="early"))
@@ -276,7 +276,7 @@ async def test_what_was_under_way_when_it_was_suspended_ends_nothing(make_host, 
 
 
 async def test_a_probe_of_an_unregistered_plugin_is_cancelled(make_host, sink, clock):
-    """It is neither a failure nor lost work, and a plugin that takes the name is asked at once."""
+    """A cancelled probe is neither a failure nor lost work, and a new plugin of the name is called at once."""
     plugin, other = Moody("raises", deadline=SAFETY), Moody()
     async with make_host(plugin) as host:
         await turns(host, 3)
@@ -356,7 +356,7 @@ async def test_what_is_not_what_it_was_has_another_chance(make_host, sink, plugi
 
 
 async def test_registering_again_gives_another_chance(make_host, sink):
-    """What a program registers in a running host is meant to be tried; its fault stands until it succeeds."""
+    """A plugin that is registered again is called again; its fault stands until it succeeds."""
     async with make_host(Moody("raises")) as host:
         await turns(host, 3)
         await host.unregister("p")
@@ -419,7 +419,7 @@ async def test_processes_at_the_same_time(make_host, clock, monkeypatch):
 
 
 class Releasing:
-    """Frees a plugin that blocks once an event of a name is said."""
+    """Frees a blocking plugin when the event of the given name arrives."""
 
     def __init__(self, plugin, name):
         self.plugin, self.name = plugin, name
@@ -431,7 +431,7 @@ class Releasing:
 
 @pytest.mark.parametrize("mood", ["blocks", "blocks_in_a_task"])
 async def test_a_block_beyond_the_deadline(make_host, sink, clock, mood):
-    """It is named and then suspended while it still blocks, for as long as any plugin is; no further turn calls it."""
+    """A plugin that blocks beyond its deadline is named and suspended for the longest time; no later turn calls it."""
     plugin = Moody(mood, deadline=0.3)
     async with make_host(plugin, sinks=[Releasing(plugin, "plugin_suspended")], blocked_after_seconds=0.02) as host:
         await turns(host, 5)
@@ -448,7 +448,7 @@ async def test_a_block_beyond_the_deadline(make_host, sink, clock, mood):
 
 
 async def test_a_block_while_several_turns_are_opened(make_host, sink, clock):
-    """What one task of a plugin blocks is one block, though several of its calls wait meanwhile."""
+    """One blocking task of a plugin is one block, though several of its calls wait meanwhile."""
     plugin = Moody("waits", deadline=0.1)
     async with make_host(plugin, sinks=[Releasing(plugin, "plugin_suspended")], blocked_after_seconds=0.02) as host:
         opening = [asyncio.create_task(host.open_turn("hello", session=f"s{number}")) for number in range(5)]
@@ -460,7 +460,7 @@ async def test_a_block_while_several_turns_are_opened(make_host, sink, clock):
 
 
 async def test_a_probe_that_blocks(make_host, sink, clock):
-    """It is suspended for as long as any plugin is, and told once."""
+    """A probe that blocks suspends its plugin for the longest time, with one event."""
     plugin = Moody("raises", deadline=0.05)
     releasing = Releasing(plugin, "plugin_suspended")
     async with make_host(plugin, sinks=[releasing], blocked_after_seconds=0.02) as host:
@@ -486,7 +486,7 @@ async def test_short_blocks_with_yields_between_them(make_host, sink, seconds, m
 
 
 async def test_a_block_within_the_deadline_suspends_nothing(make_host, sink):
-    """It is named, and answers in time."""
+    """A plugin that blocks within its deadline is named and not suspended."""
     plugin = Moody("blocks", deadline=SAFETY)
     async with make_host(plugin, sinks=[Releasing(plugin, "event_loop_blocked")], blocked_after_seconds=0.02) as host:
         await one_turn(host)
@@ -495,7 +495,7 @@ async def test_a_block_within_the_deadline_suspends_nothing(make_host, sink):
 
 
 async def test_a_block_of_a_fail_closed_plugin_is_named_and_no_more(make_host, sink):
-    """It is part of every turn, whatever it costs."""
+    """A fail-closed plugin that blocks is named and not suspended."""
     plugin = Moody("blocks", deadline=DEADLINE)
     async with make_host(
         plugin, fail_closed=["p"], sinks=[Releasing(plugin, "event_loop_blocked")], blocked_after_seconds=0.05
@@ -522,7 +522,7 @@ async def test_a_block_of_a_fail_closed_plugin_is_named_and_no_more(make_host, s
     ],
 )
 def test_a_timeout_that_the_event_loop_was_late_for(clock, category, late, seen, expected):
-    """It is not the plugin's where the process stood still, or where something else alone was seen blocking."""
+    """A timeout does not count if the process stood still or only other code was seen blocking."""
     health = HealthStore(clock=clock, stored=StoredHealth(None, make_log()))
     recorder = Recorder(clock=clock, sinks=[], health=health, identify=str, log=make_log())
     suspensions = Suspensions(

@@ -1,4 +1,4 @@
-"""The watchdog names who blocks the event loop, while it is blocked, and nobody else."""
+"""The watchdog names the plugin that blocks the event loop, while it blocks, and no other."""
 
 import asyncio
 import gc
@@ -20,7 +20,7 @@ from beaver_hooks.receipts.reports import HostReport
 
 PATIENCE = 0.02
 SAFETY = 20.0
-"""How long a blocking test would hang if nobody were named."""
+"""How long a blocking test would hang if the watchdog named no plugin."""
 
 
 class Blamed:
@@ -35,7 +35,7 @@ class Blamed:
         self.event.set()
 
     def block(self):
-        """Block until somebody was named; whether that happened."""
+        """Block until the watchdog names a plugin or the time is over; return whether it did."""
         return self.event.wait(SAFETY)
 
 
@@ -144,7 +144,7 @@ async def test_a_call_that_blocks_beyond_its_deadline_is_told_once(calls, make_w
     ("looks", "seconds"), [([1.0] * 3, []), ([1.0] * 5, [4.0]), ([1.0, 1.0, 900.0, 1.0], [4.0]), ([900.0] * 2, [])]
 )
 async def test_a_process_that_stood_still_blocks_nothing(calls, monkeypatch, *, looks, seconds):
-    """A look that comes late says nothing about the step it sees: it counts for two looks, however late it is."""
+    """A late look counts for two looks, however late it is, because the process may have stood still."""
     times, named = itertools.accumulate(looks, initial=0.0), []
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(times)))
     recorder = SimpleNamespace(blocked=lambda _, **said: named.append(said["seconds"]))
@@ -160,7 +160,7 @@ async def test_a_process_that_stood_still_blocks_nothing(calls, monkeypatch, *, 
 
 @pytest.mark.parametrize(("looks", "late"), [([1.0] * 3, False), ([1.0, 2.0], False), ([1.0, 2.1, 1.0], True)])
 async def test_a_call_while_the_process_stood_still(calls, monkeypatch, *, looks, late):
-    """It is marked by a look that comes more than a look late."""
+    """A look that comes more than a look late marks the running call."""
     call, times = begin(calls, asyncio.Event().wait), itertools.accumulate(looks, initial=0.0)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(times)))
     watchdog = new_watchdog(calls, blocked_after=4.0)
@@ -174,7 +174,7 @@ async def test_a_call_while_the_process_stood_still(calls, monkeypatch, *, looks
 
 
 async def test_a_task_of_its_own_is_known_by_the_stack(calls, blamed, make_watchdog):
-    """If no hook call blocks, the innermost code of a plugin on the stack says whose it is; its calls are no success."""
+    """If no hook call blocks, the innermost plugin code on the stack names the plugin; its calls count as blocked."""
     mine, other = begin(calls, asyncio.Event().wait), begin(calls, asyncio.Event().wait, "other")
     make_watchdog(registry=Plugins(p=OfThisModule()))
 
@@ -206,7 +206,7 @@ async def test_the_host_s_own_code_is_nobody_s_business_while_no_plugin_runs(mak
 
 
 async def test_many_short_steps_are_no_blocking(calls, blamed, make_watchdog):
-    """A loop that is busy for long with many calls is busy, not blocked: nobody is named."""
+    """Many short calls keep the loop busy without blocking it, and the watchdog names no plugin."""
     make_watchdog()
 
     async def hook():
@@ -218,7 +218,7 @@ async def test_many_short_steps_are_no_blocking(calls, blamed, make_watchdog):
 
 
 async def test_another_loop_s_steps_are_known_by_their_task(calls, blamed, make_watchdog, monkeypatch):
-    """Where a loop's steps leave no frame of asyncio's, a task that stays current is the step."""
+    """Where a loop's steps leave no frame of asyncio, a task that stays current counts as the step."""
     monkeypatch.setattr(asyncio, "Handle", type("Handle", (), {"_run": lambda _: None}))
     make_watchdog()
 
@@ -232,7 +232,7 @@ async def test_another_loop_s_steps_are_known_by_their_task(calls, blamed, make_
 
 
 async def test_a_watchdog_that_cannot_look_says_so_and_goes_on(calls, make_watchdog, caplog):
-    """An error while it looks for the culprit is logged; the next blocking is named all the same."""
+    """The watchdog logs its own error, and still names the next blocking plugin."""
     blamed, members = Blamed(), iter([None, Plugins(p=OfThisModule()).members()])
     make_watchdog(blamed=blamed, registry=SimpleNamespace(members=lambda: next(members)))
     call = begin(calls, asyncio.Event().wait)
@@ -279,7 +279,7 @@ class _Frame:
     ],
 )
 def test_the_innermost_code_of_a_plugin_owns_the_stack(names, expected):
-    """Of several plugins on one stack the innermost is named, and only by its whole top-level package."""
+    """The innermost plugin on the stack is named, and only by its whole top-level package."""
     frame = None
     for name in reversed(names):
         frame = _Frame(name, frame)
@@ -318,7 +318,7 @@ def test_a_loop_that_was_closed_ends_the_watching():
 
 @pytest.mark.parametrize("collecting", [True, False])
 def test_collecting_is_as_it_was(collecting):
-    """No garbage is collected while a stack is read, and collecting goes on afterwards if it did before."""
+    """Garbage collection pauses while the watchdog reads a stack, and resumes only if it was on."""
     seen = []
     (gc.enable if collecting else gc.disable)()
     try:

@@ -1,4 +1,4 @@
-"""A plugin that puts what was said, and who said it, into everything it can: none of it is kept anywhere."""
+"""A plugin that puts prompts, answers and ids of people into everything it can: no store keeps any of it."""
 
 import logging
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ ACTORS = Actors(speaker="telegram:778899", subject="charles.babbage")
 
 
 class Gossip:
-    """Says everything, everywhere."""
+    """Puts all texts that it knows into every report and answer."""
 
     def __init__(self, secret=""):
         self.secret = secret
@@ -60,7 +60,7 @@ class Gossip:
 
 
 async def gossip_through(state, sink, secret=""):
-    """Run two turns with the plugin; return everything that the host then says about them."""
+    """Run two turns with the plugin; return every text of the host about them."""
     said = []
     async with Host({"gossip": Gossip(secret)}, state_folder=state, sinks=[sink]) as host:
         for number in range(2):
@@ -87,7 +87,7 @@ NEEDLES = [
 
 
 def variants(needle):
-    """Return what a needle may look like where names, JSON or a repr changed some of its characters."""
+    """Return the forms of a needle after names, JSON or a repr changed some of its characters."""
     plain = needle.replace("\n", " ")
     under = "".join(each if each.isalnum() else "_" for each in needle)
     return {needle, plain, under, under.replace("__", "_"), repr(needle)[1:-1], needle.replace("\n", "\\\\n")}
@@ -117,7 +117,7 @@ async def test_no_secret_is_kept(tmp_path, caplog, canary):
 
 
 class Absent:
-    """Says too much about why it is not there."""
+    """Gives a reason with too much content for not starting."""
 
     def __init__(self, reason):
         self.reason = reason
@@ -128,7 +128,7 @@ class Absent:
 
 
 async def test_no_secret_is_in_the_reason_of_a_plugin(tmp_path, canary):
-    """What a plugin says about its absence is scrubbed."""
+    """A plugin's reason for not starting is scrubbed."""
     async with Host(state_folder=tmp_path / "state") as host:
         with pytest.raises(PluginUnavailable) as caught:
             await host.register("absent", Absent(f"the key {canary.reveal()} is wrong"))
@@ -137,7 +137,7 @@ async def test_no_secret_is_in_the_reason_of_a_plugin(tmp_path, canary):
 
 
 async def test_a_turn_without_content_is_told_as_it_is(tmp_path):
-    """Content-free facts come through untouched: the enforcement does not eat what it should keep."""
+    """Content-free facts of a plugin are stored unchanged."""
 
     class Decent:
         @hookimpl

@@ -106,7 +106,7 @@ def test_names_of_facts():
 
 
 def test_too_many_facts():
-    """Of too many facts the first ones are kept."""
+    """If there are too many facts, the first ones are kept."""
     facts = {f"f{number}": number for number in range(MOST_ITEMS + 5)}
 
     assert clean(facts, private=PrivateTexts(), identify=identify) == dict(list(facts.items())[:MOST_ITEMS])
@@ -123,7 +123,7 @@ def test_what_gives_something_away_is_replaced():
 
 
 def test_a_huge_text():
-    """Of a text beyond all measure the beginning counts, and its length is told all the same."""
+    """Only the beginning of a huge text is kept or hashed, and a personal one still has its full length."""
     huge = "word " * HORIZON
 
     assert cleaned(huge) == ("word " * 100)[: LONGEST - 1]
@@ -155,7 +155,7 @@ ANYTHING = st.recursive(
 
 @given(st.dictionaries(st.text(), ANYTHING, max_size=5), st.text(min_size=6))
 def test_any_facts_come_out_flat_and_clean(facts, personal):
-    """Whatever a plugin says, names fit anywhere, values are flat, and nothing personal is among them."""
+    """Any facts come out with safe names, flat values, and nothing personal."""
     private = PrivateTexts(personal, (), [personal])
     kept = clean({**facts, "leak": f"<{personal}>", personal: 1}, private=private, identify=identify)
 

@@ -1,4 +1,4 @@
-"""Health moves by what fails and what succeeds, source by source, and survives the process."""
+"""Health changes with each failure and success, source by source, and survives the process."""
 
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -52,7 +52,7 @@ def make_book(clock, earlier=MappingProxyType({})):
 
 @given(STEPS)
 def test_health_is_what_the_last_events_say(steps):
-    """A plugin is degraded if and only if a source failed last; counts and times follow, and all of it is kept."""
+    """A plugin is degraded if and only if a source failed last, and the store has its counts and times."""
     clock = FrozenClock()
     book, kept = make_book(clock)
     book.loaded("p")
@@ -98,7 +98,7 @@ def test_health_is_what_the_last_events_say(steps):
     )
 )
 def test_health_as_plain_data_and_back(health):
-    """What is kept comes back as it was."""
+    """Health that is written as JSON reads back equal."""
     assert from_json(to_json(health)) == health
 
 
@@ -141,7 +141,7 @@ def test_out_of_service_and_back():
 
 
 def test_a_success_does_not_bring_a_plugin_back():
-    """A plugin that is out of service stays so, but what succeeded is no fault any more."""
+    """A success leaves a plugin out of service, and clears the fault of its source."""
     gone = out_of_service(BAD, state="unavailable", reason="no key", at=LATER)
     mended = after_success(gone, source="recall", at=LATER)
 
@@ -208,7 +208,7 @@ class Shared:
 
 
 def test_a_host_that_did_nothing_writes_nothing():
-    """What another host wrote meanwhile outlives the closing of one that only loaded the plugin."""
+    """A host that only loaded a plugin does not overwrite the health that another host wrote."""
     shared = Shared()
     shared.book().loaded("p")
     idle, busy = shared.book(), shared.book()
@@ -221,7 +221,7 @@ def test_a_host_that_did_nothing_writes_nothing():
 
 
 def test_an_older_success_does_not_hide_a_newer_failure():
-    """On closing, a host leaves alone what another one has moved after it."""
+    """A closing host does not overwrite a newer health of another host."""
     shared = Shared()
     older, newer = shared.book(), shared.book()
     for book in (older, newer):
@@ -236,7 +236,7 @@ def test_an_older_success_does_not_hide_a_newer_failure():
 
 
 def test_loading_takes_over_what_is_newer():
-    """A plugin that is loaded, or loaded again, goes on from the newest that is known, its own or another host's."""
+    """Loading a plugin again takes the newest known health, this host's or another one's."""
     shared = Shared()
     one, two = shared.book(), shared.book()
     one.loaded("p")
@@ -254,7 +254,7 @@ def test_loading_takes_over_what_is_newer():
 
 
 def test_taking_out_of_service_is_kept():
-    """What is disabled or unavailable is kept with its reason, and only a change of state is news."""
+    """Health keeps the reason of a disabled plugin, and only a change of state is news."""
     clock = FrozenClock()
     book, kept = make_book(clock)
 
@@ -294,7 +294,7 @@ async def one_turn(tmp_path, clock, *, failing, sink=None):
 
 
 async def test_health_survives_the_process(tmp_path):
-    """`degraded since` is told over lifetimes, and recovery is an event and a new `since`."""
+    """`degraded since` spans several processes, and recovery is an event and sets a new `since`."""
     clock, sink = FrozenClock(), MemorySink()
     start = clock.now()
     seen = [await one_turn(tmp_path, clock, failing=each) for each in (False, True, True)]

@@ -1,4 +1,4 @@
-"""A trail that cannot be opened or written is said loudly, and stops nobody."""
+"""A trail that cannot be opened or written is reported loudly and stops no turn."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ class Recalling:
 
 
 class Ear(logging.Handler):
-    """Hears what the log says, from any thread, and lets others wait for it."""
+    """Collects the lines of the log from any thread, and lets a test wait for one."""
 
     def __init__(self):
         super().__init__()
@@ -81,7 +81,7 @@ def garbage(folder):
 
 
 def no_key(folder):
-    """Let the key be lost."""
+    """Delete the key of a trail with records."""
     record = reopen(folder / "state")
     record.event("something")
     record.trail.close()
@@ -90,13 +90,13 @@ def no_key(folder):
 
 
 def read_only(folder):
-    """Name a place where nobody can write, not even root."""
+    """Name a place where no user can write, not even root."""
     return type(folder)("/proc/beaver")
 
 
 @pytest.mark.parametrize("obstacle", [a_file, below_a_file, a_link, garbage, no_key, read_only])
 async def test_a_trail_that_cannot_be_opened(tmp_path, ear, obstacle):
-    """The host opens and runs turns all the same; its health and its log say that nothing is written down."""
+    """The host still opens and runs turns; its health and its log say that the trail is unavailable."""
     plugin, sink = RecordingPlugin(Contribution(blocks=("Be brief.",))), MemorySink()
     state = obstacle(tmp_path)
 
@@ -120,7 +120,7 @@ async def test_a_trail_that_cannot_be_opened(tmp_path, ear, obstacle):
 
 @pytest.mark.parametrize("error", [ImportError("no apsw"), OSError("no"), ValueError("embedded null byte")])
 async def test_a_trail_that_raises_something_else(tmp_path, monkeypatch, ear, error):
-    """Without a database engine, or with a folder that cannot have that name, the host opens and says so loudly."""
+    """The host opens without a usable database engine or folder, and its health and log say so."""
 
     def broken(*_, **__):
         raise error
@@ -134,7 +134,7 @@ async def test_a_trail_that_raises_something_else(tmp_path, monkeypatch, ear, er
 
 
 async def test_a_database_that_is_deleted(tmp_path, ear):
-    """Turns go on; that the trail is gone, and that there is a new one, is said on health, log and other sinks."""
+    """Turns go on without the deleted trail; health, log and other sinks report its loss and the new one."""
     state, sink = tmp_path / "state", MemorySink()
     async with Host({"plain": RecordingPlugin()}, state_folder=state, sinks=[sink]) as host:
         host.trail.flush()
@@ -173,7 +173,7 @@ def reopen(state, *sinks):
     ],
 )  # fmt: skip
 def test_health_that_cannot_be_read(tmp_path, body):
-    """What somebody else wrote into the database keeps no host from opening; good entries stay."""
+    """Damaged health in the database does not keep a host from opening; good entries stay."""
     state = tmp_path / "state"
     record = reopen(state)
     record.degraded("good", source="disk", category="full")
@@ -202,7 +202,7 @@ def test_health_that_is_no_text(tmp_path, ear):
 
 
 def test_a_health_table_that_cannot_be_read(tmp_path, monkeypatch, ear):
-    """Where the trail opens and its health cannot be read, everybody begins anew, and the log says so."""
+    """With unreadable stored health every plugin begins anew, and the log says so."""
 
     def unreadable(_, **__):
         raise AuditUnavailable("no luck")

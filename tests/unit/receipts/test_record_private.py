@@ -62,7 +62,7 @@ def test_disguises_of_a_prompt(text):
     ],
 )  # fmt: skip
 def test_people_and_history(text):
-    """Ids are found in either case and within longer texts, short ones as words; so is what was said before."""
+    """Ids are found in either case and within longer texts, short ones as whole words; so are texts of the history."""
     assert PrivateTexts.of(TURN, "their-own-id").is_in(text)
 
 
@@ -76,7 +76,7 @@ HONEST = [
 
 @pytest.mark.parametrize("text", HONEST)
 def test_honest_facts(text):
-    """Labels, ids, paths, numbers and sentences of a plugin's own are not taken for what was said."""
+    """A plugin's own labels, ids, paths, numbers and sentences do not count as private texts."""
     assert not PrivateTexts.of(TURN).is_in(text)
     assert not PrivateTexts().is_in(text)
 
@@ -117,7 +117,7 @@ def test_what_is_said_later():
 
 
 def test_the_bound():
-    """Of huge texts both ends count, of a long history the latest messages; what lies between is not looked at."""
+    """Both ends of a huge text and the latest messages of a long history are private; the middle is not checked."""
     middle = "nobody ever looks here"
     filling = "word " * HORIZON
     history = (Message(role="user", text="too long ago"), Message(role="user", text=filling + "beyond the end"))
@@ -132,7 +132,7 @@ def test_the_bound():
 
 
 def test_a_short_history_counts_whole():
-    """Every message counts as long as there are not too many."""
+    """All messages of a short history are private."""
     turn = make_turn(
         prompt="p", session="s", history=[Message(role="user", text=f"message {n} ends") for n in range(9)]
     )
@@ -142,7 +142,7 @@ def test_a_short_history_counts_whole():
 
 @given(st.text(), st.text())
 def test_any_text_around_any_prompt(prompt, around):
-    """Three words of it in a row are found whatever stands around them."""
+    """Three words of a prompt in a row are found within any other text."""
     text = f"{around} | {prompt} | {around}"
 
     private = PrivateTexts(prompt, (), [prompt])
@@ -151,7 +151,7 @@ def test_any_text_around_any_prompt(prompt, around):
 
 
 class Gossip:
-    """Says the prompt in every disguise, everywhere."""
+    """Puts the prompt in every disguise into every report."""
 
     @hookimpl
     async def before_prompt(self, turn, report):
@@ -195,7 +195,7 @@ async def test_no_disguise_is_kept(tmp_path, caplog):
 
 
 async def test_a_huge_prompt_stalls_nobody(tmp_path):
-    """Many facts about a prompt of megabytes are checked against the same few words of it, made once."""
+    """Many facts about a huge prompt are checked against the same few words of it, prepared once."""
 
     class Talker:
         @hookimpl

@@ -75,7 +75,7 @@ def test_a_failure(recorder, builder, caplog):
 
 
 class Mute(Exception):
-    """Says nothing."""
+    """An error whose text raises."""
 
     def __str__(self):
         raise SystemExit
@@ -89,7 +89,7 @@ class Mute(Exception):
     ],
 )
 def test_the_text_of_an_error(recorder, builder, caplog, error, said):
-    """Whoever debugs reads what the error says, without the prompt; an error that cannot say it harms nobody."""
+    """The debug log has an error's text without the prompt; an error whose text raises harms no caller."""
     caplog.set_level(logging.DEBUG, NAME)
     recorder[0].failed("p", hook="stop", category="raised", builder=builder, error=error)
 
@@ -98,7 +98,7 @@ def test_the_text_of_an_error(recorder, builder, caplog, error, said):
 
 @pytest.mark.parametrize("name", sorted(LOG_FIELDS))
 def test_facts_that_clash_with_the_log(recorder, caplog, name):
-    """A fact may have any name; in the log line it is told apart from the log's own fields."""
+    """A fact may have any name; the log line puts a prefix before a name of the log's own fields."""
     recorder, sink = recorder
     caplog.set_level(logging.DEBUG, NAME)
     recorder.event("thing_happened", {name: "mine"}, plugin="p")
@@ -108,7 +108,7 @@ def test_facts_that_clash_with_the_log(recorder, caplog, name):
 
 
 def test_a_sink_that_raises(caplog):
-    """The other sinks get every event; the host is degraded while it lasts, and the log says so once."""
+    """The other sinks get every event; the host is degraded until the sink works again, and the log says so once."""
     caplog.set_level(logging.ERROR, NAME)
     odd, good = Moody(ValueError("x")), Moody()
     recorder = make_recorder(odd, good)
@@ -126,7 +126,7 @@ def test_a_sink_that_raises(caplog):
 
 @pytest.mark.parametrize("error", [SystemExit(1), GeneratorExit(), RuntimeError()])
 def test_a_sink_that_raises_anything(error):
-    """Whatever a sink raises stays there; only `KeyboardInterrupt` goes through."""
+    """The recorder contains any exception of a sink except `KeyboardInterrupt`."""
     recorder = make_recorder(Moody(error), Moody(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
         recorder.event("one")
@@ -167,7 +167,7 @@ def test_a_log_handler_that_raises(broken):
 
 
 def test_a_log_handler_and_a_sink_that_raise(broken):
-    """Both are the host's faults, and neither hides the other."""
+    """A failing sink and a failing log handler are two faults of the host."""
     recorder = make_recorder(Moody(ValueError()))
     recorder.event("one")
 
@@ -175,14 +175,14 @@ def test_a_log_handler_and_a_sink_that_raise(broken):
 
 
 def raised(function):
-    """Return what a function raises, with its traceback."""
+    """Return the error of a function, with its traceback."""
     with pytest.raises(ValueError, match="x") as caught:
         function()
     return caught.value
 
 
 def test_where_it_was_raised(recorder, builder, caplog):
-    """A failure names the plugin's own line; whoever debugs reads every frame, without source text."""
+    """A failure names the plugin's own line; the debug log lists every frame, without source text."""
     caplog.set_level(logging.DEBUG, NAME)
     error = raised(lambda: int("x"))
     recorder[0].failed("p", hook="stop", category="raised", builder=builder, error=error)
@@ -197,11 +197,11 @@ def test_where_it_was_raised(recorder, builder, caplog):
 class Calm:
     @hookimpl
     async def before_prompt(self, turn):
-        """Says nothing."""
+        """Answers nothing."""
 
 
 async def test_a_sink_that_raises_harms_no_turn(tmp_path):
-    """Turns go on whatever a sink of the host's does, and the health says what it does."""
+    """Turns go on while a sink of the host fails, and the host's health names the sink."""
     sinks = [Moody(RuntimeError("full"))]
     async with Host({"calm": Calm()}, state_folder=tmp_path / "state", sinks=sinks) as host:
         async with host.turn("hello", session="s") as turn:

@@ -48,14 +48,14 @@ def desk():
 
 @pytest.mark.parametrize(("now", "remaining"), [(None, inf), (90.0, 10.0), (100.0, 0.0), (200.0, 0.0)])
 def test_remaining(now, remaining):
-    """A call knows how long it has, never less than nothing; outside turns there is no deadline."""
+    """`remaining` is the time to the deadline, at least zero, and infinite outside of turns."""
     desk = Desk(deadline=100.0, now=now and (lambda: now))
 
     assert desk.report.remaining() == remaining
 
 
 def test_an_event(desk):
-    """An event carries who, where, when, the turn and the session; its name and facts are made clean."""
+    """An event has plugin, hook, time, turn and session; its name and facts are made clean."""
     desk.report.event("recalled some", items=3, self=1, event="e", plugin="x", query="What did we decide?")
     (event,) = desk.sink.events
 
@@ -66,7 +66,7 @@ def test_an_event(desk):
 
 
 def test_an_event_outside_turns():
-    """Outside turns there is no turn and no session, and nothing for a receipt."""
+    """Reports outside of a turn have neither turn nor session, and change no receipt."""
     desk = Desk(builder=None)
     desk.report.event("indexed")
     desk.report.decision("write", "no", "because")
@@ -83,7 +83,7 @@ def test_an_event_outside_turns():
 
 
 def test_a_flood_of_events(desk):
-    """After so many events of one call, one more says that there were more; the rest are dropped."""
+    """Beyond the limit of a call, one event reports the flood and all further ones are dropped."""
     for number in range(MOST_EVENTS * 2):
         desk.report.event("drop", number=number)
 
@@ -92,7 +92,7 @@ def test_a_flood_of_events(desk):
 
 
 def test_a_flood_of_complaints(desk):
-    """Degrading and recovering without end ends like any flood: one event says so, and nothing more is heard."""
+    """Degrading and recovering without end is a flood: one event reports it, and later ones are dropped."""
     for _ in range(MOST_EVENTS):
         desk.report.degraded("slow")
         desk.report.recovered()
@@ -113,7 +113,7 @@ def test_candidates(desk):
 
 
 def test_candidates_of_the_wrong_type(desk):
-    """What is no score is the plugin's own mistake, and nothing of it is kept."""
+    """A score that is no number is an error of the plugin, and the receipt keeps none of the candidates."""
     with pytest.raises(ValueError, match="could not convert"):
         desk.report.candidates([("a", 1.0), ("b", "high")])
 
@@ -121,7 +121,7 @@ def test_candidates_of_the_wrong_type(desk):
 
 
 def test_decisions_and_clips(desk):
-    """What gates decide and what is cut is in the receipt, with every text made clean."""
+    """The receipt has the decisions of gates and the clips, with every text made clean."""
     desk.report.decision("recall", "no", "asked: What did we decide?")
     desk.report.clipped("note of session-1", 3, 9)
 
@@ -133,7 +133,7 @@ def test_decisions_and_clips(desk):
 
 @pytest.mark.parametrize("kind", OutcomeKind)
 def test_outcomes_move_the_health(desk, kind):
-    """A write that failed degrades, one that arrived heals the same plane, and the others say nothing about it."""
+    """A failed write degrades its plane, a successful one heals the same plane, and other planes change nothing."""
     desk.report.outcome("disk", "failed")
     desk.report.outcome("net", "stored")
     desk.report.outcome("disk", kind, bytes=3)
@@ -187,7 +187,7 @@ def test_too_many_entries(desk):
 
 
 def test_a_flood_of_outcomes(desk):
-    """Writes that fail and arrive by turns end like any flood; the health is still what the last one says."""
+    """Alternating failed and good writes are a flood, and the health still follows the last one."""
     for _ in range(MOST_EVENTS):
         desk.report.outcome("disk", "failed")
         desk.report.outcome("disk", "stored")
@@ -199,7 +199,7 @@ def test_a_flood_of_outcomes(desk):
 
 
 def test_many_writes_that_arrive_are_no_flood(desk):
-    """What causes no event counts for nothing."""
+    """Writes without an event do not count as a flood."""
     for _ in range(MOST_EVENTS * 2):
         desk.report.outcome("disk", "stored")
 
@@ -207,7 +207,7 @@ def test_many_writes_that_arrive_are_no_flood(desk):
 
 
 def test_late_reports(desk):
-    """After the receipt was closed, what a plugin says is an event, so that the receipt stays what was kept."""
+    """A report after the receipt is closed becomes an event, and the receipt stays as it was kept."""
     desk.builder.closed = CLOCK.now()
     desk.report.decision("write", "yes", "new")
     desk.report.outcome("disk", "stored", bytes=3)
@@ -228,7 +228,7 @@ def test_late_reports(desk):
 
 
 def test_a_flood_of_late_reports(desk):
-    """They count like any other event."""
+    """Late reports count towards the flood limit like other events."""
     desk.builder.closed = CLOCK.now()
     for _ in range(MOST_EVENTS * 2):
         desk.report.decision("write", "yes", "new")
@@ -237,7 +237,7 @@ def test_a_flood_of_late_reports(desk):
 
 
 def test_a_notice(desk, canary):
-    """A sentence for the person is kept once, scrubbed and on one line, changes no health, and there are not endless ones."""
+    """A notice is kept once, scrubbed and on one line; it changes no health, and their number is limited."""
     for text in ("Move it.", f"Move\nit {canary.reveal()}.", "Move it.", *map(str, range(50))):
         desk.report.notice(text)
     told = desk.recorder.notices["p"]

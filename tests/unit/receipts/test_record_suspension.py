@@ -1,4 +1,4 @@
-"""A suspension moves by what fails, is probed and is answered; several hosts keep one."""
+"""A suspension changes with failures, probes and their answers; several hosts share one."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from functools import partial
@@ -61,7 +61,7 @@ def test_what_changes_come_to(steps, expected):
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(CHANGES)), st.integers(-1000, 1000))))
 def test_changes_are_in_order_whatever_the_clock_does(steps):
-    """What changed later is known to be newer, though the clock be put back; what changed nothing is the same."""
+    """A later change is newer even when the clock goes back; a step without a change returns an equal suspension."""
     now, known = NOON, Suspension()
     for step, passed in steps:
         now += timedelta(seconds=passed)
@@ -75,18 +75,18 @@ def test_changes_are_in_order_whatever_the_clock_does(steps):
     ("passed", "due"), [(0, False), (29, False), (30, True), (-500, False), (-571, True), (-86_400, True)]
 )
 def test_when_it_is_due(passed, due):
-    """When its time is over; and at once where the clock was put back so far that no suspension is as long."""
+    """A suspension is due when its time is over, or when the clock went back further than any suspension lasts."""
     assert due == is_due(SUSPENDED, NOON + timedelta(seconds=passed))
 
 
 def test_what_is_not_suspended_is_never_due():
-    """There is nothing to probe."""
+    """A plugin that is not suspended is never due for a probe."""
     assert not is_due(Suspension(failures=2), NOON)
 
 
 @pytest.mark.parametrize(("deadline", "seconds"), [(5.0, 30), (60.0, 60), (3600.0, 600)])
 def test_a_probe_is_a_lease(deadline, seconds):
-    """Nobody else probes for as long as the suspension was, or as the probe may take, and never for more than ten minutes."""
+    """A claim of a probe lasts for the longer of the suspension and the deadline, and at most ten minutes."""
     due = NOON + timedelta(seconds=30)
 
     assert due + timedelta(seconds=seconds) == claimed(SUSPENDED, due, deadline=deadline).until
@@ -104,7 +104,7 @@ def test_a_probe_is_a_lease(deadline, seconds):
     ],
 )
 def test_what_a_suspension_says(known, text):
-    """Until when, in UTC."""
+    """The text of a suspension gives its end in UTC."""
     assert text == str(known)
 
 
@@ -117,7 +117,7 @@ def test_what_suspended_it():
 
 
 def test_as_plain_data_and_back():
-    """What is kept with the health comes back as it was."""
+    """A suspension that is kept with the health reads back equal."""
     health = with_suspension(Health(), SUSPENDED, at=NOON)
 
     assert health == from_json(to_json(health))
@@ -152,7 +152,7 @@ def test_a_suspended_plugin_is_never_well():
 
 
 def test_a_plugin_that_is_out_of_service_says_nothing_of_its_suspension():
-    """What is not called is not suspended either, and how often it failed in a row is no news."""
+    """A disabled plugin shows neither its suspension nor its number of failures."""
     failed = after_failure(
         after_failure(Health(), source="a", category="b", at=NOON), source="a", category="b", at=NOON
     )
@@ -201,7 +201,7 @@ def suspend(book):
 
 
 def test_a_host_that_never_heard_of_a_suspension_does_not_end_it(place):
-    """What it writes of the plugin for another reason keeps the suspension, which counts for who opens next."""
+    """A host that writes another fault of the plugin keeps the suspension in the store for the next host."""
     one, two = place.book(0), place.book(1)
     for book in (one, two):
         book.loaded("p")
@@ -220,7 +220,7 @@ def test_a_host_that_never_heard_of_a_suspension_does_not_end_it(place):
 
 
 def test_the_end_of_a_suspension_reaches_every_host(place):
-    """A host that moves the suspension later goes on from what the last one made of it."""
+    """A host that changes a suspension starts from the newest stored state of it."""
     one, two = place.book(0), place.book(1)
     suspend(one)
     two.loaded("p")
@@ -234,7 +234,7 @@ def test_the_end_of_a_suspension_reaches_every_host(place):
 
 
 def test_a_host_whose_clock_is_put_back(place):
-    """It ends a suspension all the same: what moves last counts, and not what the clock says."""
+    """The last change ends a suspension, even by a host whose clock is put back."""
     one, two = place.book(0), place.book(1)
     suspend(one)
     place.clock._now -= timedelta(hours=1)

@@ -1,4 +1,4 @@
-"""The background queue: bounded, ordered per session and plugin, side by side for everybody else."""
+"""The background queue: bounded, in order per session and plugin, and side by side for all others."""
 
 import asyncio
 from collections import defaultdict
@@ -20,7 +20,7 @@ LONG = 30.0
 
 
 class Work:
-    """Runs jobs when their gates are open, and remembers what happened to them."""
+    """Runs jobs when their gates are open, and records their ends."""
 
     def __init__(self):
         self.gates = defaultdict(asyncio.Event)
@@ -91,7 +91,7 @@ async def test_other_sessions_and_plugins_do_not_wait(backlog, work):
 
 
 async def test_the_newest_is_refused_when_the_queue_is_full(backlog, work):
-    """Running ones count too; when one has ended, there is room again."""
+    """Running jobs count towards the limit; when one has ended, the queue takes another."""
     plugin = member()
     accepted = [backlog.put(job(number, plugin)) for number in range(6)]
     work.open(*range(7))
@@ -103,7 +103,7 @@ async def test_the_newest_is_refused_when_the_queue_is_full(backlog, work):
 
 
 async def test_draining_an_empty_queue_is_quick(backlog):
-    """There is nothing to wait for."""
+    """An empty queue drains at once."""
     assert 0 == await backlog.drain()
 
 
@@ -131,7 +131,7 @@ async def test_discarding_before_anything_has_run_loses_everything(backlog, work
 
 
 async def test_a_plugin_is_not_mistaken_for_an_earlier_one_of_its_name(backlog, work):
-    """Jobs of a plugin that was registered again under the same name are nobody else's."""
+    """A plugin that is registered again under a name does not share the jobs of the earlier one."""
     old, new = member(), member()
     backlog.put(job(1, old))
     backlog.put(job(2, new))
@@ -145,7 +145,7 @@ async def test_a_plugin_is_not_mistaken_for_an_earlier_one_of_its_name(backlog, 
 
 
 async def test_draining_one_plugin_waits_for_no_other(backlog, work):
-    """Its jobs are run, in every session; a hanging job of another plugin is not waited for."""
+    """Draining a plugin runs its jobs in every session, and does not wait for another plugin's hanging job."""
     one, two = member("one"), member("two")
     for each in (job(1, one), job(2, one), job(3, one, "t"), job(4, two)):
         backlog.put(each)
@@ -203,7 +203,7 @@ _STEPS = st.lists(
 
 @given(_STEPS)
 def test_every_accepted_job_is_settled_once_and_in_order(steps):
-    """Whatever is put, run and discarded: run or lost, once, in the order of its session and plugin."""
+    """Each accepted job runs or is lost exactly once, in the order of its session and plugin."""
     asyncio.run(_drive(steps))
 
 

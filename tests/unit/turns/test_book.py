@@ -15,7 +15,7 @@ IDLE = 3600.0
 
 @attrs.frozen(eq=False)
 class _Opened:
-    """What the book needs of an open turn."""
+    """The part of an open turn that the book needs."""
 
     id: str
 
@@ -26,7 +26,7 @@ def book(clock):
 
 
 def test_an_open_turn_is_found(book):
-    """What was entered is held, found and listed until it is closed."""
+    """The book holds, finds and lists an open turn."""
     one, two = _Opened("1"), _Opened("2")
     book.enter(one)
     book.enter(two)
@@ -109,7 +109,7 @@ def test_a_closed_id_is_forgotten_after_an_idle_hour(book, clock):
 
 
 def test_not_too_many_closed_ids_are_remembered(book, monkeypatch):
-    """Of many closed turns within the hour, the oldest is forgotten."""
+    """Beyond the limit, the book forgets the oldest closed id within the hour."""
     monkeypatch.setattr(module, "MOST_CLOSED", 2)
     for turn_id in "123":
         opened = _Opened(turn_id)
@@ -134,7 +134,7 @@ _STEPS = st.lists(
 
 @given(_STEPS)
 def test_the_book_agrees_with_a_simple_one(steps):
-    """Whatever is opened, closed and waited for: open turns, closed ids and overdue turns are those of a plain model."""
+    """After any steps, open turns, closed ids and overdue turns equal those of a plain model."""
     clock = FrozenClock()
     book = OpenTurns(clock=clock, idle_seconds=IDLE)
     opened, closed = {}, {}

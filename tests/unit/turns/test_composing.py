@@ -65,7 +65,7 @@ def test_everything_has_its_place():
 
 
 def test_shares_say_who_added_what():
-    """Each plugin's blocks, tokens and shown ids are accounted for; one that shows nothing has no ids."""
+    """Each plugin's share has its blocks, tokens and shown ids; one that shows nothing has an empty share."""
     recall, shares = put_together(
         ("one", Contribution(blocks=("four",), references=refs("a", "b"))), ("two", Contribution())
     )
@@ -89,7 +89,7 @@ def test_one_plugin_takes_no_more_than_its_limit():
 
 
 def test_a_budget_is_shared_and_blocks_are_paid_first():
-    """Blocks are never cut; what is left is shared equally, and what one does not need goes to those after it."""
+    """Blocks are never cut; plugins share the rest equally, and an unused part of a share goes to later plugins."""
     long = refs(*["word " * 40] * 40)
     blocks = ("b" * 400,)
     _, shares = put_together(
@@ -109,7 +109,7 @@ def test_a_budget_is_shared_and_blocks_are_paid_first():
 
 @pytest.mark.parametrize("budget", [0, 10])
 def test_blocks_alone_may_use_a_budget_up(budget):
-    """Then no references are shown, and the blocks stand whole."""
+    """If blocks use the whole budget, they stay whole and no references are shown."""
     recall, shares = put_together(("one", Contribution(blocks=("b" * 400,), references=refs("a"))), budget=budget)
 
     assert ((Block(plugin="one", text="b" * 400),), (), 100) == (recall.blocks, recall.references, shares["one"].tokens)
@@ -134,7 +134,7 @@ def unrenderable(error):
 
 @pytest.mark.parametrize("error", [OSError("hostile"), SystemExit("hostile"), GeneratorExit("hostile")])
 def test_what_cannot_be_rendered_names_its_plugin(error):
-    """The error says whose contribution to leave out, and what was wrong with it."""
+    """The error names the plugin whose contribution cannot be rendered, and keeps its cause."""
     with pytest.raises(UnrenderableError) as caught:
         put_together(("good", Contribution(references=refs("a"))), ("bad", unrenderable(error)))
 
@@ -142,7 +142,7 @@ def test_what_cannot_be_rendered_names_its_plugin(error):
 
 
 def test_a_keyboard_interrupt_goes_through():
-    """It is nobody's to keep."""
+    """A `KeyboardInterrupt` during composing goes through."""
     with pytest.raises(KeyboardInterrupt):
         put_together(("bad", unrenderable(KeyboardInterrupt())))
 

@@ -1,4 +1,4 @@
-"""What counts as injected, and what is remembered of it."""
+"""Which texts count as injected, and which of them the memory keeps."""
 
 import threading
 from datetime import UTC, datetime
@@ -122,7 +122,7 @@ def test_half_of_a_longer_text_is_enough():
 
 
 def test_sessions_know_nothing_of_each_other():
-    """What was injected in one session is new in another."""
+    """A text that was injected in one session is new in another."""
     memory = _memory(TEXT)
 
     assert not memory.was_injected("other", TEXT)
@@ -141,7 +141,7 @@ def test_only_the_last_turns_count():
 
 
 def test_a_turn_can_be_added_to():
-    """A second call for a turn adds to it, also after it was asked about."""
+    """Remembering a turn again adds to it, also after a question about it."""
     memory = _memory("one two three", turns=1)
     assert memory.was_injected("s", "one two three")
     memory.remember("s", "t0", ["four five six"])
@@ -181,7 +181,7 @@ def test_all_sessions_together_are_bounded(monkeypatch):
 
 
 def test_a_turn_is_bounded():
-    """Of a turn only so many characters count, and only so many hashes are kept."""
+    """A turn remembers a limited number of characters and of hashes."""
     memory = InjectedMemory(clock=_HandClock())
     memory.remember("s", "t", ["一" * 40_000, TEXT])
     memory.remember("s", "u", [" ".join(chr(0x4E00 + number) for number in range(20_000))])
@@ -191,7 +191,7 @@ def test_a_turn_is_bounded():
 
 
 def test_idle_sessions_are_swept():
-    """Only sessions that nobody used for longer than the limit are forgotten."""
+    """The sweep forgets only sessions without any use for longer than the limit."""
     clock = _HandClock()
     memory = InjectedMemory(clock=clock, idle_seconds=10)
     memory.remember("old", "t", [TEXT])
@@ -205,7 +205,7 @@ def test_idle_sessions_are_swept():
 
 
 def test_a_session_can_be_forgotten():
-    """Forgetting takes all of it, twice or never remembered is no error, and it costs nothing any more."""
+    """Forgetting a session removes all of its texts, and forgetting it twice is no error."""
     memory = _memory(TEXT)
     memory.forget("s")
     memory.forget("s")
@@ -244,7 +244,7 @@ def test_any_thread_may_ask():
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("tuvw"), st.text(max_size=9)), max_size=12))
 def test_the_count_of_characters_is_what_is_held(calls):
-    """Whatever is remembered and evicted, the account is right."""
+    """The count of characters is right after any remembering and evicting."""
     memory = InjectedMemory(turns=2, sessions=2, clock=_HandClock())
     for session, turn_id, text in calls:
         memory.remember(session, turn_id, [text])

@@ -38,7 +38,7 @@ def without_time(facts):
 
 
 async def test_the_tool_gets_a_turn_with_what_the_host_knows(make_host):
-    """Session, user, scope and trust are there; the prompt is empty, the arguments are read-only."""
+    """The tool gets session, user, scope and trust, an empty prompt, and read-only arguments."""
     scope = Scope(project="p")
 
     async def run(arguments, turn, report):
@@ -75,7 +75,7 @@ async def test_no_hook_hears_of_it(make_host, sink):
 
 
 async def test_what_the_tool_reports_is_one_event(make_host, sink):
-    """Outcomes, decisions, what was cut and considered, without what the arguments say; its own events stand too."""
+    """A tool's outcomes, decisions, clips and candidates are one event without its arguments; its own events stay."""
 
     async def run(arguments, _, report):
         report.outcome("notes", "stored", text=arguments["text"])
@@ -101,7 +101,7 @@ async def test_what_the_tool_reports_is_one_event(make_host, sink):
 
 
 async def test_what_it_reports_too_late_is_an_event_of_its_own(make_host, sink):
-    """A thread that goes on after the answer is heard all the same."""
+    """A report after the answer is an event `late_report`."""
     reports = []
 
     async def run(_, __, report):
@@ -115,7 +115,7 @@ async def test_what_it_reports_too_late_is_an_event_of_its_own(make_host, sink):
 
 
 async def test_an_error_goes_to_the_caller_unchanged(make_host, sink):
-    """It is audited as in a turn, and the plugin is degraded until it succeeds again."""
+    """The error is audited as in a turn, and the plugin is degraded until it succeeds again."""
     errors = [error := LookupError("nothing there")]
 
     async def run(*_):
@@ -149,7 +149,7 @@ async def test_one_that_hangs_is_abandoned(make_host, sink):
 
 
 async def test_cancelling_the_caller_cancels_it(make_host, sink):
-    """The cancellation goes on, and is nobody's failure."""
+    """A cancelled caller cancels the tool, and the plugin's health stays `ok`."""
     started, ended = asyncio.Event(), asyncio.Event()
 
     async def run(*_):
@@ -188,7 +188,7 @@ async def test_plugins_that_come_and_go(make_host):
 
 
 async def test_a_plugin_that_has_not_started_is_not_there_yet(make_host):
-    """As with turns."""
+    """A plugin that has not started offers no tool, as in a turn."""
 
     async def run(*_):
         return "fine"
@@ -209,7 +209,7 @@ async def test_a_plugin_that_has_not_started_is_not_there_yet(make_host):
 
 
 async def test_what_was_injected_in_the_session_is_known(make_host):
-    """A tool that keeps texts can refuse to keep what a turn of the same session was given."""
+    """A tool recognises a text that a turn of the same session injected."""
     text = "the release of the new gateway is on Thursday at noon"
 
     async def run(arguments, turn, _):
@@ -236,20 +236,20 @@ async def test_what_was_injected_in_the_session_is_known(make_host):
     ],
 )
 async def test_misuse_is_refused(make_host, arguments, fields, error):
-    """As `open_turn` and `run_tool` refuse it."""
+    """`use_tool` refuses wrong arguments with the same errors as `open_turn` and `run_tool`."""
     async with make_host({}) as host:
         with pytest.raises(error):
             await host.use_tool("recall", arguments, **fields)
 
 
 async def test_a_host_that_is_not_open_runs_nothing(make_host):
-    """It says so."""
+    """A tool of a host that is not open raises `HostNotOpen`."""
     with pytest.raises(HostNotOpen):
         await make_host({}).use_tool("recall", {}, session="s")
 
 
 async def test_deep_arguments_are_looked_through(make_host, sink):
-    """What is said deep inside is as private as what is said outside, and bytes and numbers are no texts."""
+    """Nested arguments are as private as those on the top level, and bytes and numbers are no texts."""
 
     async def run(arguments, _, report):
         report.event("looked", said=arguments["a"][0]["b"])

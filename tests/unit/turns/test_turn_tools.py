@@ -53,7 +53,7 @@ def failures(sink, kind):
 
 
 async def test_a_tool_gets_its_arguments_the_turn_and_a_report(make_host):
-    """By position, whatever it calls them; the arguments are read-only, the report is of that very turn."""
+    """A tool gets read-only arguments, the turn and its report by position, whatever its parameters are called."""
 
     async def run(given, this, about):
         about.decision("recall", "ran", "it was asked for")
@@ -69,7 +69,7 @@ async def test_a_tool_gets_its_arguments_the_turn_and_a_report(make_host):
 
 
 async def test_a_command_gets_its_words_its_context_and_a_report(make_host):
-    """What it answers is shown to the user."""
+    """The user gets the command's answer."""
 
     async def run(words, context, report):
         report.event("looked", count=1)
@@ -83,7 +83,7 @@ async def test_a_command_gets_its_words_its_context_and_a_report(make_host):
 
 @KINDS
 async def test_an_error_goes_to_the_caller_unchanged(make_host, sink, kind):
-    """It is audited, the plugin is degraded until it succeeds again."""
+    """The error is audited, and the plugin is degraded until it succeeds again."""
     errors = [error := LookupError("nothing there")]
 
     async def run(*_):
@@ -107,7 +107,7 @@ async def test_an_error_goes_to_the_caller_unchanged(make_host, sink, kind):
     ("error", "category"), [(SystemExit(3), "raised (SystemExit)"), (asyncio.CancelledError(), "cancelled")]
 )
 async def test_what_nobody_should_raise_becomes_an_error_of_the_plugin(make_host, kind, error, category):
-    """Neither ends the event loop, nor cancels whoever asked."""
+    """An error that ends a loop or cancels a task becomes the plugin's failure, and reaches neither loop nor caller."""
 
     async def run(*_):
         raise error
@@ -122,7 +122,7 @@ async def test_what_nobody_should_raise_becomes_an_error_of_the_plugin(make_host
 
 @KINDS
 async def test_one_that_hangs_is_abandoned(make_host, sink, kind):
-    """It is cancelled at the deadline, and what it does about that is not waited for."""
+    """A hanging tool or command is cancelled at the deadline, and its clean-up is not waited for."""
     ended = asyncio.Event()
 
     async def run(*_):
@@ -141,7 +141,7 @@ async def test_one_that_hangs_is_abandoned(make_host, sink, kind):
 
 @KINDS
 async def test_cancelling_the_caller_cancels_it(make_host, sink, kind):
-    """The cancellation goes on, and is nobody's failure."""
+    """A cancelled caller cancels the tool or command, and the plugin has no failure."""
     started, ended = asyncio.Event(), asyncio.Event()
 
     async def run(*_):
@@ -177,7 +177,7 @@ async def test_a_command_must_answer_text(make_host, sink):
 
 @KINDS
 async def test_one_that_says_it_is_in_trouble_does_not_count_as_a_success(make_host, kind):
-    """What a plugin says about itself stays until it takes it back."""
+    """A tool or command that reports trouble leaves its plugin degraded although it answers."""
 
     async def run(_, __, report):
         report.degraded("remote_down")
@@ -191,7 +191,7 @@ async def test_one_that_says_it_is_in_trouble_does_not_count_as_a_success(make_h
 
 
 async def test_what_is_not_offered_is_named(make_host):
-    """The error lists what there is."""
+    """The error for an unknown tool or command lists the known ones."""
 
     async def run(*_):
         return ""
@@ -218,7 +218,7 @@ async def test_what_is_not_offered_is_named(make_host):
 
 
 async def test_only_plugins_of_the_turn_take_part(make_host):
-    """One that came later, or has left, offers nothing to it; a closed turn runs no tool."""
+    """A plugin registered after the opening, or unregistered since, offers no tool; a closed turn runs none."""
 
     async def run(*_):
         return "ran"
@@ -241,7 +241,7 @@ async def test_only_plugins_of_the_turn_take_part(make_host):
 
 
 async def test_whoever_runs_the_host_can_append_events(make_host, sink):
-    """They reach the audit trail like those of the host itself, and only while it is open."""
+    """Recorded events reach the audit trail like the host's own, and only while the host is open."""
     host = make_host({})
     async with host:
         host.record("tool_refused", plugin="p", loudly=True, tool="t")
@@ -253,7 +253,7 @@ async def test_whoever_runs_the_host_can_append_events(make_host, sink):
 
 
 async def test_a_command_that_refuses_is_no_fault(make_host, sink):
-    """An error of the tree is what the command answers: it comes out, is audited, and the plugin stays well."""
+    """An error of the tree from a command reaches the caller, is audited, and leaves the plugin well."""
 
     async def run(words, context, report):
         raise PluginError("there is no such entry")

@@ -1,4 +1,4 @@
-"""The life of every turn: opened once, then committed once or dropped once, and who is told of it."""
+"""The life of every turn: opened once, then committed once or dropped once, and the plugins that learn of it."""
 
 import asyncio
 import contextlib
@@ -46,7 +46,7 @@ def make_host(make_host, clock):
 
 
 class Gated(RecordingPlugin):
-    """Waits in some of its hooks until its gate is open; remembers whom it let through and who was cancelled."""
+    """Waits in some of its hooks until its gate is open; remembers the hooks that ended and the cancelled ones."""
 
     def __init__(self, *hooks, contribution=None, **deadlines):
         super().__init__(contribution, info=PluginInfo(version="0", contract="1.0", deadlines=Deadlines(**deadlines)))
@@ -102,7 +102,7 @@ async def test_a_turn_is_committed_once(make_host):
 
 @pytest.mark.parametrize("reason", [*DropReason, "blocked"])
 async def test_a_turn_is_dropped_once(make_host, reason):
-    """The plugins are told the reason, and never of an answer."""
+    """The plugins get the reason of a dropped turn, and never an answer."""
     plugin = RecordingPlugin()
     async with make_host(p=plugin) as host:
         turn = await host.open_turn("hello", session="s")
@@ -130,7 +130,7 @@ async def _state(host, turn):
 
 
 async def test_ids_are_unique(make_host):
-    """An open id, a closed one and an unknown one are told apart."""
+    """An open id, a closed one and an unknown one each have their own error."""
     async with make_host() as host:
         turn = await host.open_turn("hello", session="s", id="one")
         with pytest.raises(TurnAlreadyOpen):
@@ -198,7 +198,7 @@ async def test_an_interrupted_decision_on_trust_drops_the_turn(make_host):
 
 
 async def test_a_turn_supersedes_another(make_host):
-    """The earlier one is abandoned; an id that is closed or unknown is nobody's fault."""
+    """The earlier turn is abandoned; a closed or unknown id in `supersedes` is no error."""
     plugin = RecordingPlugin()
     async with make_host(p=plugin) as host:
         await host.open_turn("hello", session="s", id="one")
@@ -215,7 +215,7 @@ def _drops(plugin):
 
 
 async def test_an_idle_turn_is_abandoned_after_an_hour(make_host, clock):
-    """The next turn sweeps the one that nobody closed; a younger one stays."""
+    """The next turn sweeps a turn that was idle for an hour; a younger one stays."""
     plugin = RecordingPlugin()
     async with make_host(p=plugin) as host:
         await host.open_turn("hello", session="s", id="old")
@@ -232,7 +232,7 @@ async def test_an_idle_turn_is_abandoned_after_an_hour(make_host, clock):
 
 
 async def test_turns_of_one_session_may_overlap(make_host):
-    """Each is opened and closed by itself."""
+    """Each of several turns of one session is opened and closed by itself."""
     plugin = RecordingPlugin()
     async with make_host(p=plugin) as host:
         turns = await asyncio.gather(*(host.open_turn(str(n), session="s") for n in range(3)))
@@ -259,7 +259,7 @@ async def test_turns_of_one_session_may_overlap(make_host):
     ],
 )
 async def test_a_turn_in_a_with_block_is_dropped_by_any_exception(make_host, error, reason):
-    """The exception goes on unchanged, and the plugins learn the reason."""
+    """The exception goes on unchanged, and the plugins learn the reason of the drop."""
     plugin = RecordingPlugin()
     async with make_host(p=plugin) as host:
         with pytest.raises(type(error)) as caught:
@@ -303,7 +303,7 @@ async def test_a_with_block_without_commit_abandons_its_turn(make_host):
 
 @pytest.mark.parametrize("error", [None, ValueError()])
 async def test_a_committed_turn_is_not_dropped_by_its_block(make_host, error):
-    """What happens after the commit changes nothing about the turn."""
+    """Leaving the block after the commit, with or without an error, does not drop the turn."""
     plugin = RecordingPlugin()
     async with make_host(p=plugin) as host:
         with contextlib.suppress(ValueError):
@@ -317,7 +317,7 @@ async def test_a_committed_turn_is_not_dropped_by_its_block(make_host, error):
 
 
 async def test_a_cancelled_opening_drops_the_turn(make_host):
-    """Its hooks are cancelled and not waited for; the plugins are told once, and the id is closed."""
+    """Its hooks are cancelled and not waited for; the plugins learn of the drop once, and the id is closed."""
     plugin = Gated("before_prompt")
     async with make_host(p=plugin) as host:
         opening = asyncio.create_task(host.open_turn("hello", session="s", id="one"))
@@ -368,7 +368,7 @@ async def test_a_fail_closed_contribution_that_cannot_be_rendered_drops_the_turn
 
 
 async def test_a_fail_closed_failure_drops_the_turn(make_host):
-    """Its error gets out unchanged, and every plugin is told that the turn failed."""
+    """The plugin's error gets out unchanged, and every plugin learns that the turn failed."""
     other = RecordingPlugin()
     fault = FaultPlugin(Fault.RAISE, "before_prompt")
     async with make_host(p=other, bad=fault, fail_closed=["bad"]) as host:
@@ -379,7 +379,7 @@ async def test_a_fail_closed_failure_drops_the_turn(make_host):
     assert [[DropReason.FAILED]] * 2 == [told(each, "on_turn_dropped", "reason") for each in (other, fault)]
 
 
-# --- What the plugins are told --------------------------------------------------------------------------------
+# --- The plugins' view of a turn ------------------------------------------------------------------------------
 
 
 async def test_the_answer_is_made_of_what_was_said(make_host, clock):
@@ -434,7 +434,7 @@ async def test_fields_beside_a_complete_answer_are_refused(make_host, clock, fie
 
 
 async def test_an_answer_is_stamped_at_commit(make_host, clock):
-    """However late the background gets round to it."""
+    """An answer has the time of its commit, however late the background runs."""
     plugin = Gated("on_tool_result")
     async with make_host(p=plugin) as host:
         turn = await host.open_turn("hello", session="s")
@@ -449,7 +449,7 @@ async def test_an_answer_is_stamped_at_commit(make_host, clock):
 
 
 async def test_tool_results_come_in_order_and_before_the_answer(make_host):
-    """Of one session and plugin, one hook runs at a time: results as they came, then the answer."""
+    """One hook runs at a time per session and plugin: tool results in their order, then the answer."""
     plugin, order = Gated("on_tool_result"), []
     async with make_host(p=plugin) as host:
         turn = await host.open_turn("hello", session="s")
@@ -476,7 +476,7 @@ async def test_tool_results_come_in_order_and_before_the_answer(make_host):
     ],
 )
 async def test_the_outcome_follows_the_error(make_host, fields, expected):
-    """A tool result is an error where an error is given, unless the host says otherwise."""
+    """A tool result with an error has the outcome `error`, unless the host gives another outcome."""
     plugin = RecordingPlugin()
     async with make_host(p=plugin) as host:
         turn = await host.open_turn("hello", session="s")
@@ -528,7 +528,7 @@ async def test_the_background_runs_in_the_context_of_the_commit(make_host):
 
 @pytest.mark.parametrize("closing", ["commit", "drop", "tool_result"])
 async def test_without_background_everything_is_awaited(make_host, closing):
-    """A host that says so waits for the plugins."""
+    """Without background the host waits for the plugins."""
     plugin = Gated("after_prompt", "on_turn_dropped", "on_tool_result")
     async with make_host({"background": False}, p=plugin) as host:
         turn = await host.open_turn("hello", session="s")
@@ -549,13 +549,13 @@ async def test_without_background_everything_is_awaited(make_host, closing):
 
 
 async def test_without_background_and_plugins_nothing_is_awaited(make_host):
-    """There is nobody to wait for."""
+    """Without background and plugins a commit waits for nothing."""
     async with make_host({"background": False}) as host:
         assert await (await host.open_turn("hello", session="s")).commit("bye")
 
 
 async def test_a_plugin_registered_later_is_not_told_of_the_turn(make_host):
-    """It was not there when the turn was opened; it is for the next one."""
+    """A plugin that is registered later learns nothing of an open turn, and takes part in the next one."""
     late = RecordingPlugin()
     async with make_host() as host:
         turn = await host.open_turn("hello", session="s")
@@ -609,7 +609,7 @@ def _endless():
     ],
 )
 async def test_what_is_wrong_with_a_turn_is_said_without_values(make_host, fields, expected):
-    """The sentence names the field and shows nothing that somebody said; no turn was opened."""
+    """The error names the field and shows no value of the caller; no turn is opened."""
     async with make_host() as host:
         with pytest.raises(InvalidTurn) as caught:
             await host.open_turn(**{"prompt": "CANARY", "session": "CANARY", **fields})
@@ -683,7 +683,7 @@ async def test_what_memory_gives_a_turn_is_rendered_in_order(make_host):
 
 
 async def test_a_budget_is_kept_and_the_cut_is_on_the_receipt(make_host):
-    """Blocks are paid first, the rest is shared, and what was cut is counted."""
+    """Blocks are paid first, the references share the rest, and the receipt counts the cut ones."""
     block = Contribution(blocks=("b" * 400,))
     long = refs(*["word " * 40] * 40)
     async with make_host(blocks=RecordingPlugin(block), one=RecordingPlugin(long), two=RecordingPlugin(long)) as host:
@@ -736,7 +736,7 @@ async def test_a_bad_contribution_changes_nobody_else_s_bytes(make_host, sink, a
 
 @pytest.mark.parametrize("fault", [each for each in Fault if each not in {Fault.BLOCK, Fault.HUGE}])
 async def test_a_faulty_plugin_changes_nobody_else_s_bytes(make_host, sink, fault):
-    """Whatever it does, the turn goes on as if it had answered `None`, with one event and degraded health."""
+    """After any fault the turn goes on as if the plugin had answered `None`, with one event and degraded health."""
     info = PluginInfo(version="0", contract="1.0", deadlines=Deadlines(before_prompt=0.02))
     bad = FaultPlugin(fault, "before_prompt", info=info)
     good = RecordingPlugin(Contribution(blocks=("b",), references=refs("r").references))
@@ -751,7 +751,7 @@ async def test_a_faulty_plugin_changes_nobody_else_s_bytes(make_host, sink, faul
 
 
 async def test_a_plugin_can_ask_what_was_injected(make_host):
-    """What the host showed in this session is recognised in later turns; another session's is not."""
+    """A plugin recognises a text that this session showed in later turns, and no other text."""
     text = "Ada moved to Lisbon in the spring of 2024 and works on tide models for the harbour there."
     async with make_host(p=RecordingPlugin(refs(text))) as host:
         first = await host.open_turn("hello", session="s")
@@ -775,7 +775,7 @@ async def test_what_a_plugin_shows_is_remembered_only_if_it_is_shown(make_host):
 
 
 async def test_a_turn_dropped_while_it_is_opened_stays_dropped(make_host):
-    """Who closes a turn by its id while the plugins are still asked has closed it."""
+    """A turn that is closed by its id while the plugins are still asked stays closed."""
     plugin = Gated("before_prompt")
     async with make_host(p=plugin) as host:
         opening = asyncio.create_task(host.open_turn("hello", session="s", id="one"))
@@ -811,7 +811,7 @@ async def test_a_turn_in_use_does_not_idle(make_host, clock):
 
 
 async def test_a_full_queue_is_its_plugin_s_own(make_host, sink):
-    """A plugin that hangs in the background fills its own queue; what others are given is run."""
+    """A hanging plugin fills only its own background queue, and the other plugins' calls run."""
     hanging, good = Gated("after_prompt"), RecordingPlugin()
     async with make_host({"queue_limit": 3}, hanging=hanging, good=good) as host:
         for number in range(10):
@@ -826,7 +826,7 @@ async def test_a_full_queue_is_its_plugin_s_own(make_host, sink):
 
 
 async def test_an_interrupted_call_is_written_down_and_the_next_ones_run(make_host):
-    """What `KeyboardInterrupt` cuts short in the background is that plugin's failure; its other calls still run."""
+    """A `KeyboardInterrupt` in a background call is that plugin's failure, and its other calls still run."""
 
     class Interrupted(RecordingPlugin):
         async def answer(self, call):
@@ -860,7 +860,7 @@ async def test_an_interrupted_call_is_written_down_and_the_next_ones_run(make_ho
 
 
 async def test_a_full_queue_refuses_the_newest(make_host, sink):
-    """What is refused is counted and audited once; the host is degraded until the queue takes calls again."""
+    """A refused call is counted and audited once; the plugin is degraded until its queue takes calls again."""
     plugin = Gated("on_tool_result")
     async with make_host({"queue_limit": 2}, p=plugin) as host:
         turn = await host.open_turn("hello", session="s")
@@ -920,7 +920,7 @@ async def test_the_fault_of_a_process_that_died_is_cleared(make_host, sink):
 
 
 class _Walk:
-    """A random walk over what a host can be asked, with a model of who must have been told what."""
+    """A random walk over the host's calls, with a model of the plugins that must learn of each turn."""
 
     def __init__(self, host, clock, seed):
         self.host, self.clock, self.random = host, clock, random.Random(seed)
@@ -987,7 +987,7 @@ class _Walk:
 
     def _closed(self, turn_id):
         _, plugins, _ = self.open.pop(turn_id)
-        # Whoever was there when it was opened and still is will be told exactly once.
+        # Every plugin that was there at the opening and still is learns of the end exactly once.
         self.expected += [(plugin, turn_id) for name, plugin in plugins.items() if self.there.get(name) is plugin]
 
     def told(self, plugins):
@@ -1001,7 +1001,7 @@ class _Walk:
 
 @pytest.mark.parametrize("seed", range(12))
 async def test_every_turn_is_closed_exactly_once_for_everybody(make_host, clock, seed):
-    """Whatever happens in whatever order: one of the two hooks per turn and plugin, and nothing is left at the end."""
+    """After any steps, each turn calls one closing hook per plugin exactly once, and no work is left."""
     host = make_host()
     before = asyncio.all_tasks()
     plugins = set()
@@ -1039,7 +1039,7 @@ async def test_a_boundary_that_fences_nothing(tmp_path):
 
 
 async def test_an_error_whose_class_is_hostile(make_host):
-    """Not even the name of its class lets a plugin's error out."""
+    """A hostile class name of a plugin's error raises nothing in the host."""
 
     class Hostile(type):
         @property

@@ -1,4 +1,4 @@
-"""Providers are made from their settings, and only what is needed is imported."""
+"""The factory makes each provider from its settings, and imports only the modules that the provider needs."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ OPENAI = ProviderSettings(kind="openai", base_url="http://127.0.0.1:1/v1", model
 
 @pytest.mark.parametrize(("settings", "expected"), [(ProviderSettings(), OfflineProvider), (OPENAI, OpenAIProvider)])
 async def test_making(settings, expected):
-    """Each kind has its class; without settings nothing goes over a network."""
+    """Each kind makes its own class; without settings the provider is the offline one."""
     provider = make_provider(settings)
     await provider.close()
 
@@ -29,7 +29,7 @@ def test_every_kind_has_its_provider():
 
 
 def test_the_offline_provider_needs_no_http():
-    """Making it imports no HTTP client."""
+    """Making the offline provider imports no HTTP client."""
     code = (
         "import sys; from beaver_hooks.agent.providers import make_provider;"
         "from beaver_hooks.config.provider import ProviderSettings; make_provider(ProviderSettings());"

@@ -54,7 +54,7 @@ async def ask(*messages, tools=MEMORY, on_delta=None):
     ],
 )
 async def test_told_to_remember(prompt, target, content):
-    """It calls the memory tool with what was said, for the user's own things or for all others."""
+    """The provider calls the memory tool with the words to remember, for target `user` or else for `memory`."""
     answer = await ask(system("s"), user(prompt))
 
     (call,) = answer.tool_calls
@@ -71,7 +71,7 @@ async def test_every_call_has_its_own_id():
 
 
 async def test_without_the_tool():
-    """Told to remember something without a memory, it says that it cannot."""
+    """Without the memory tool, the provider answers that it cannot remember."""
     assert NO_TOOL == (await ask(user("Remember tea"), tools=[])).text
 
 
@@ -85,7 +85,7 @@ async def test_without_the_tool():
     ],
 )
 async def test_after_a_tool(result, expected):
-    """It says what the tool answered, success or not, and calls nothing further."""
+    """After a tool result the provider quotes it, success or not, and calls no further tool."""
     call = ToolCall(id="offline-1", name="memory", arguments="{}")
     answer = await ask(
         user("Remember tea"), assistant("", call), ChatMessage(role="tool", text=result, tool_call_id="offline-1")
@@ -95,7 +95,7 @@ async def test_after_a_tool(result, expected):
 
 
 async def test_after_several_tools():
-    """Every answer is told, in order, also one to an unknown call."""
+    """The answer quotes every tool result in order, also the result of an unknown call."""
     call = ToolCall(id="a", name="memory", arguments="{}")
     results = [ChatMessage(role="tool", text=text, tool_call_id=id_) for text, id_ in (("one", "a"), ("two", "b"))]
 
@@ -121,7 +121,7 @@ BLOCKS = system("You are Beaver.\n\nUSER\n- The favourite colour is green.\n- Li
     ],
 )  # fmt: skip
 async def test_questions(question, expected):
-    """It quotes the line that shares most words with the question and says where that is from."""
+    """The provider quotes the line that shares most words with the question and names its source."""
     recalled = references("gateway", "Tea is at five.", "The cat sleeps in the shed.", "你好")
     history = [user("I bought a boat."), assistant("Good."), user("What was the color of boats?"), assistant(NOTHING)]
 
@@ -142,12 +142,12 @@ async def test_several_sources():
 
 
 async def test_no_prompt():
-    """Without any user message there is nothing to look up."""
+    """Without any user message the provider answers that it found nothing."""
     assert NOTHING == (await ask(BLOCKS)).text
 
 
 def test_old_history_is_not_read():
-    """Of the history only the newest messages count; references count wherever they are."""
+    """The provider reads only the newest messages of the history, and references at any place."""
     filler = [assistant("Yes.")] * 200
 
     assert [] == best_lines("tea", [user("I like tea."), *filler])
@@ -174,7 +174,7 @@ messages = st.builds(ChatMessage, role=st.sampled_from(["system", "user", "assis
 
 @given(st.lists(messages, max_size=6), st.booleans())
 async def test_it_never_fails(conversation, with_tool):
-    """Any conversation has one answer, always the same, and its pieces are the whole."""
+    """Any conversation has exactly one answer, always the same, and its pieces join to the whole."""
     pieces = []
     tools = MEMORY if with_tool else []
     answer = await ask(*conversation, tools=tools, on_delta=pieces.append)

@@ -60,7 +60,7 @@ def fault(*chunks):
     ],
 )
 def test_texts(chunks):
-    """Text in pieces, usage anywhere, other choices, and what follows the end."""
+    """The stream joins pieces of text, takes usage at any place, and ignores other choices and chunks after the end."""
     texts, whole = fed(chunks)
 
     assert Completion(text="Hello", usage=Usage(input_tokens=3, output_tokens=4), finish_reason="stop") == whole
@@ -118,7 +118,7 @@ def test_tool_calls(parts, expected):
     ],
 )
 def test_faults(chunks, expected):
-    """Each fault is named, and a cut is told from rubbish."""
+    """Each fault has its own error, and a cut stream has another one than malformed data."""
     assert expected == fault(*chunks)
 
 
@@ -126,7 +126,7 @@ def test_faults(chunks, expected):
     st.lists(st.text(), min_size=1), st.lists(st.integers(0, 30)), st.sampled_from(["{}", '{"a": "b c"}', "{broken"])
 )
 def test_any_division_gives_the_same(texts, cuts, arguments):
-    """However text and arguments are divided into chunks, the whole is the same."""
+    """The division of text and arguments into chunks does not change the whole."""
     places = [0, *sorted(min(cut, len(arguments)) for cut in cuts), len(arguments)]
     pieces = [arguments[start:end] for start, end in itertools.pairwise(places)]
     chunks = [*map(said, texts), part(call_id="a", name="n"), *(part(arguments=piece) for piece in pieces), DONE]

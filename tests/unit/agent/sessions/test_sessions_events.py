@@ -40,7 +40,7 @@ async def names(store):
 
 
 async def test_events_go_to_their_session(store, sink):
-    """Those of a registered turn are stored with what they say; the others are the trail's alone."""
+    """Events of a registered turn become hidden events of its session; all other events stay in the trail alone."""
     for each in (
         event(),
         event("other", "x"),
@@ -58,7 +58,7 @@ async def test_events_go_to_their_session(store, sink):
 
 
 async def test_nobody_waits(store, sink, monkeypatch):
-    """While the store is busy, events are taken at once; what is too much is counted; then all are stored."""
+    """A busy store delays no caller: the sink keeps events up to its limit for later, and counts the rest as lost."""
     monkeypatch.setattr(module, "MOST_WAITING", 3)
     gate = threading.Event()
     busy = store.submit(lambda _: gate.wait(20))
@@ -73,7 +73,7 @@ async def test_nobody_waits(store, sink, monkeypatch):
 
 
 async def test_events_that_come_while_others_are_written(store, sink):
-    """They are written next, without being asked for."""
+    """The sink writes events that arrive during a write next, without a further call."""
     add_events = module.Work.add_events
     started, gate = threading.Event(), threading.Event()
 
@@ -95,7 +95,7 @@ async def test_events_that_come_while_others_are_written(store, sink):
 
 
 async def test_a_store_that_fails_for_a_while(store, sink, monkeypatch):
-    """What could not be written is kept, the failure is told, and the next event tries again."""
+    """After a failed write the sink keeps the event, reports the failure, and writes both with the next event."""
 
     def failing(self, batch):
         raise OSError
@@ -116,7 +116,7 @@ async def test_a_store_that_fails_for_a_while(store, sink, monkeypatch):
 
 
 async def test_a_session_that_is_gone(store, sink):
-    """Its events are counted as lost; those of others are stored."""
+    """Events of a deleted session count as lost; events of other sessions are stored."""
     sink.register("u", "gone")
     sink.append(event("lost", "u"))
     sink.append(event("kept"))

@@ -1,4 +1,4 @@
-"""What breaks is said with a remedy, and nothing acknowledged is lost."""
+"""Every failure of the session store names a remedy, and no acknowledged exchange is lost."""
 
 import asyncio
 import os
@@ -42,7 +42,7 @@ async def refused(awaitable):
     ],
 )
 async def test_a_database_that_cannot_be_written(store, tmp_path, monkeypatch, pragma, sentence):
-    """Appending is refused with the remedy, what was kept stays, and it works again by itself."""
+    """The store refuses an exchange with the remedy, keeps the earlier ones, and works again by itself."""
     opened = database.connect
 
     def limited(path, **options):
@@ -76,7 +76,7 @@ async def test_a_lock_that_is_held(store, tmp_path, monkeypatch):
 
 
 async def test_a_reader_does_not_keep_a_session_from_being_deleted(store, tmp_path, monkeypatch):
-    """The session is gone at once; the log is emptied by the next one who can."""
+    """Deleting a session works while another connection still reads it."""
     monkeypatch.setattr(connections, "BUSY_SECONDS", 0.05)
     store._database.close()
     other = apsw.Connection(str(tmp_path / "state" / DATABASE))
@@ -90,7 +90,7 @@ async def test_a_reader_does_not_keep_a_session_from_being_deleted(store, tmp_pa
 
 
 async def test_a_file_that_vanishes(store, tmp_path):
-    """What cannot be kept is refused; the next call starts anew."""
+    """The store refuses an append after its file vanished, and starts anew with the next call."""
     for each in (tmp_path / "state").glob(f"{DATABASE}*"):
         each.unlink()
     said = await refused(store.append_exchange("a", [ASKED]))
@@ -108,7 +108,7 @@ async def test_a_file_that_vanishes(store, tmp_path):
     ],
 )
 def test_files_that_are_refused(tmp_path, harm, sentence):
-    """A database that is damaged, newer or somebody else's is refused, and left as it is."""
+    """The store refuses a damaged, newer or foreign database, and leaves the file as it is."""
     path = tmp_path / "state" / DATABASE
     path.parent.mkdir(mode=0o700)
     harm(path)
@@ -122,7 +122,7 @@ def test_files_that_are_refused(tmp_path, harm, sentence):
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
 def test_a_folder_that_is_read_only(tmp_path):
-    """Opening a store there is refused with the remedy."""
+    """Opening a store in a read-only folder is refused with the remedy."""
     tmp_path.chmod(0o500)
     with pytest.raises(StorageError, match=r"make it writable, or set `host\.stateFolder` to another one"):
         SessionStore.open(tmp_path / "state")
@@ -130,14 +130,14 @@ def test_a_folder_that_is_read_only(tmp_path):
 
 
 def test_a_folder_that_is_a_file(tmp_path):
-    """What is not a folder is refused with the remedy."""
+    """The store refuses a state folder that is a file, with the remedy."""
     (tmp_path / "state").touch()
     with pytest.raises(StorageError, match="is not a folder; move it"):
         SessionStore.open(tmp_path / "state")
 
 
 async def test_a_cancelled_append(store):
-    """It is done or not begun, never done by half, and the store goes on."""
+    """A cancelled append is stored whole or not at all, and the store goes on."""
     task = asyncio.ensure_future(store.append_exchange("a", [ASKED, Message(role="assistant", text="answer")]))
     await asyncio.sleep(0)
     task.cancel()

@@ -1,4 +1,4 @@
-"""What is deleted is gone from the files."""
+"""A deleted session leaves none of its words in the files."""
 
 import random
 import string
@@ -28,7 +28,7 @@ async def fill(store, session, words):
 
 
 async def test_no_byte_of_a_deleted_session_is_left(tmp_path):
-    """Neither texts, titles, ids, events nor index terms of it are in any file; the others are found as before."""
+    """No file holds texts, titles, ids, events or index terms of a deleted session; other sessions are still found."""
     chance = random.Random(1)
     gone, stays = [word(chance) for _ in range(304)], [word(chance) for _ in range(104)]
     store = SessionStore.open(tmp_path / "state")

@@ -114,7 +114,7 @@ async def test_where_to_search(store):
 
 
 async def test_common_words_are_bounded(store, monkeypatch):
-    """Where every term is common, messages with all of them come first, then the newest with any."""
+    """If every term is common, messages with all terms come first, then the newest messages with any term."""
     for module in (queries, searching):
         monkeypatch.setattr(module, "BUDGET", 3)
     await say(store, "a", "alpha beta", *["alpha"] * 4, *["beta"] * 3, "rare alpha")
@@ -128,7 +128,7 @@ async def test_common_words_are_bounded(store, monkeypatch):
 
 
 async def test_a_query_of_a_megabyte(store):
-    """Its beginning is searched for."""
+    """A huge query searches for its beginning."""
     await say(store, "a", "needle")
 
     assert ["needle"] == await found(store, "needle " + "x " * 500_000)
@@ -146,7 +146,7 @@ async def test_a_query_of_a_megabyte(store):
     ],
 )
 def test_snippets(text, wanted, expected):
-    """They show the first term that is found, else the beginning, and say what is missing."""
+    """A snippet shows the first term that matches, else the beginning of the text, and marks omitted text."""
     assert expected == snippet(text, wanted)
 
 
@@ -160,7 +160,7 @@ def connection():
 
 @given(st.one_of(st.text(st.characters()), st.lists(st.sampled_from(HOSTILE)).map("".join)))
 def test_no_query_is_an_error(connection, query):
-    """Whatever is asked, SQLite gets a well-formed question."""
+    """No query makes SQLite raise a syntax error."""
     assert [] == search(connection, query, 10, SearchScope(within=("s1",), without=("s2",)))
 
 

@@ -54,7 +54,7 @@ async def filled(store):
 
 
 async def test_sessions_are_listed(store):
-    """With their first words and their counts; those in which nothing was said are there and not listed."""
+    """The list shows sessions with their first words and counts, and leaves out sessions without messages."""
     await filled(store)
     a = SessionInfo(id="a", user="me", title="first \ufffd words", created=at(1), updated=at(4), messages=4, events=1)
     b = SessionInfo(id="b", created=at(2), updated=at(2))
@@ -66,7 +66,7 @@ async def test_sessions_are_listed(store):
 
 
 async def test_history_is_the_newest_visible_messages(store):
-    """They come in order, as they were given, whatever is in them."""
+    """The history returns messages in order and unchanged."""
     await filled(store)
     whole = (*exchange("first \ud800 words", id="m\ud800", speaker="Ann"), *exchange("second"))
 
@@ -86,7 +86,7 @@ async def test_any_text_is_kept(store, text):
 
 
 async def test_hidden_events_are_hidden(store):
-    """They are in no history and in no search; secrets in them are not stored, and long texts are cut."""
+    """Hidden events appear in no history and no search, hold no secrets, and have their long texts cut."""
     await filled(store)
     secret = Secret("sk-hidden-event-canary")
     await store.add_event("a", "noted", {"text": secret.reveal(), "long": "x" * 600})
@@ -141,7 +141,7 @@ async def test_a_session_is_resumed(store):
 
 
 async def test_a_session_of_somebody_else_is_not_resumed(store):
-    """Its user goes on with it, and at full trust one who names no user; one begun without a user stays without."""
+    """A session is resumed by its user, or by a nameless caller at full trust; one without a user takes no user."""
     await filled(store)
     before = await store.list()
     said = []
@@ -161,7 +161,7 @@ async def test_a_session_of_somebody_else_is_not_resumed(store):
 
 @pytest.mark.parametrize("trust", list(Trust))
 async def test_a_session_without_a_user_is_not_gone_on_with_at_less_trust(store, tmp_path, trust):
-    """What was said at more trust is not shown at less; the trust of its beginning holds in another process too."""
+    """A session that began with more trust refuses a caller with less, also in a second store on the same folder."""
     begun = {each: (await store.begin(each.value, trust=each)).id for each in Trust}
     for each in begun.values():
         await store.append_exchange(each, exchange("told"))
@@ -205,7 +205,7 @@ async def test_whether_a_caller_may_go_on_is_told_without_a_turn(store):
 
 @pytest.mark.parametrize("ids", [("", None), ("a\nb", None), (7, None), ("a", ""), ("a", "x" * 513)])
 async def test_ids_that_do_not_fit_are_not_resumed(store, ids):
-    """They are refused with a sentence, and nothing is made."""
+    """The store refuses an unusable id with a sentence, and makes no session."""
     with pytest.raises(SessionError, match="without control characters; use another one"):
         await store.begin(*ids)
 
@@ -236,12 +236,12 @@ async def test_sessions_that_an_older_version_paused(tmp_path):
 
 
 async def test_new_ids_differ(store):
-    """Without an id there is a new session each time."""
+    """Each call without an id makes a new session."""
     assert 2 == len({await store.ensure(), await store.ensure()})
 
 
 async def test_unknown_sessions(store):
-    """Every method that takes a session says that there is none."""
+    """Every method that takes a session raises `UnknownSession` for an unknown id."""
     calls = [
         lambda: store.append_exchange("x", exchange("p")),
         lambda: store.history("x"),
@@ -268,7 +268,7 @@ async def test_unknown_sessions(store):
 
 
 async def test_what_is_exported_can_be_imported(store, tmp_path):
-    """Another store gets the same sessions; what exists is skipped, or replaced if asked."""
+    """Another store imports the same sessions; it skips existing ones, or replaces them on request."""
     await filled(store)
     lines = [line async for line in store.export()]
     only = [line async for line in store.export("b")]
@@ -292,7 +292,7 @@ async def test_what_is_exported_can_be_imported(store, tmp_path):
 
 
 async def test_an_export_of_an_older_version_may_say_that_memory_is_off(store):
-    """The session is marked, to be switched off by the host; replaced by one that does not say so, it is not."""
+    """An import marks the sessions whose memory was off, and a replacing import without the mark removes it."""
     line = {"type": "session", "id": "a", "user": "me", "created": WHEN.isoformat(), "updated": WHEN.isoformat()}
     marked = []
     for paused in (True, False):
@@ -303,7 +303,7 @@ async def test_an_export_of_an_older_version_may_say_that_memory_is_off(store):
 
 
 async def test_a_session_that_goes_while_all_are_exported(store):
-    """It is left out; the others come."""
+    """The export leaves out a session that is deleted meanwhile, and has the others."""
     await filled(store)
     lines = store.export()
     first = await anext(lines)
@@ -327,7 +327,7 @@ async def test_a_bad_line_imports_nothing(store):
 
 
 async def test_a_closed_store(store):
-    """It says that it is closed; closing again does nothing."""
+    """A closed store says that it is closed; closing it again does nothing."""
     await store.close()
     await store.close()
     with pytest.raises(StorageError) as caught:
@@ -337,7 +337,7 @@ async def test_a_closed_store(store):
 
 
 async def test_a_store_of_another_process(store, monkeypatch):
-    """In a forked child it is refused, and closing it there touches nothing."""
+    """A forked child cannot use the store, and closing it there does not close the parent's."""
     with monkeypatch.context() as forked:
         forked.setattr("os.getpid", lambda: -1)
         await store.close()

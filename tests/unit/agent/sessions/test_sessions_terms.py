@@ -40,13 +40,13 @@ def test_terms_of_a_text(text, expected):
     ],
 )
 def test_terms_of_a_query(text, expected):
-    """Stop-words are left out unless there is nothing else, each term is asked for once, and not too many."""
+    """A query keeps stop-words only if it has no other words, asks for each term once, and limits their number."""
     assert expected == query_terms(text, 3)
 
 
 @given(st.text())
 def test_a_text_is_found_by_itself(text):
-    """Whatever a query asks for is indexed for the same text, and no term holds what FTS5 would interpret."""
+    """Each term of a query is also an indexed term of the same text, and no term holds a character of FTS5's syntax."""
     asked, indexed = {*query_terms(text, 1000)}, {*terms(text)}
 
     assert asked <= indexed

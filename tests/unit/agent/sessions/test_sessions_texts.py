@@ -11,12 +11,12 @@ from beaver_hostspecs import Message
 
 @given(st.text(st.characters()))
 def test_every_text_comes_back(text):
-    """Whatever a text holds, it is stored as bytes that make the same text."""
+    """Any text survives encoding and decoding."""
     assert text == decode(encode(text))
 
 
 def test_bytes_that_are_none_of_ours():
-    """They are shown as escapes, and break nobody."""
+    """Decoding shows bytes that are no UTF-8 as escapes and raises nothing."""
     assert "a\\xff" == decode(b"a\xff")
 
 
@@ -33,12 +33,12 @@ def test_ids_that_are_refused(bad):
 
 @pytest.mark.parametrize("good", ["x" * 512, " ", "../../etc/passwd", "':--", "会议"])
 def test_ids_that_are_used_as_they_are(good):
-    """Any other text is an id."""
+    """Any other text is accepted as an id unchanged."""
     assert good == checked_id(good)
 
 
 def test_what_stays_of_a_turn():
-    """What the user said and the last answer stay; tool rounds and system messages do not."""
+    """The store keeps the user's messages and the last answer, and drops tool rounds and system messages."""
     said = [
         Message(role="system", text="rules"),
         Message(role="user", text="ask"),
