@@ -81,10 +81,9 @@ lint-adapters: $(STAMP) $(ADAPTERS_STAMP) ## mypy strict, with the frameworks' o
 matrix: $(ADAPTERS_STAMP) ## write the support matrix of the adapters from a run of the conformance suite
 	$(ADAPTERS)/python docs/make_matrix.py
 
-# Module names and prose are checked here. The tests are not yet reworded.
-STYLED := beaver_hooks hostspecs toolkit/beaver_toolkit memory/beaver_memory plugins/curated/src plugins/gateway/src \
-	plugins/local/src benchmarks docs examples tools .ci README.md CONTRIBUTING.md SECURITY.md toolkit/README.md \
-	memory/README.md plugins/curated/README.md plugins/gateway/README.md plugins/local/README.md
+# Where module names and prose are checked.
+STYLED := beaver_hooks hostspecs toolkit memory plugins tests benchmarks docs examples tools .ci \
+	README.md CONTRIBUTING.md SECURITY.md
 
 lint: $(STAMP) ## ruff, mypy strict, import contracts, names and prose
 	$(BIN)/ruff check .
