@@ -25,8 +25,8 @@ class Comparison:
 
 
 COMPARISONS = (
-    Comparison(ours="from beaver_hooks import Host", floor="import pluggy, attrs, structlog", target=2.0),
-    Comparison(ours="import beaver_hostspecs", floor="import pluggy, attrs", target=1.5),
+    Comparison(ours="from beaver_hooks import Host", floor="import pluggy, attrs, structlog", target=1.7),
+    Comparison(ours="import beaver_hostspecs", floor="import pluggy, attrs", target=1.3),
 )
 
 

@@ -21,7 +21,7 @@ from beaver_hostspecs import hookimpl
 
 ROUNDS = 41
 TURNS = 200
-TARGET = 3.0
+TARGET = 2.5
 
 
 class Trivial:
