@@ -39,7 +39,7 @@ FOLDERS = {
 
 EXCLUDED = {
     "*/beaver_memory/store/conformance.py": "tests for authors of stores",
-    "*/beaver_memory/store/cases/*": "tests for authors of stores",
+    "*/beaver_memory/testing/store_cases/*": "tests for authors of stores",
     "*/beaver_hostspecs/conformance/hosts/*": "tests for authors of hosts, tested by a campaign of their own mutants",
     "*/beaver_hostspecs/conformance/plugins/*": "tests for authors of plugins, tested by such a campaign too",
 }
