@@ -189,7 +189,7 @@ def _own(memory: LocalMemory, word: str, context: CommandContext, *, lapsed: boo
 
 
 def _no_such(word: str) -> str:
-    shown = word if word.isascii() and word.isdigit() and len(word) <= _LONGEST_ID else "that"
+    shown = word if word.isascii() and word.isdigit() and len(word) <= _LONGEST_ID else "with this id"
     return f"There is no memory {shown} that you may change. `list` shows the ids."
 
 

@@ -29,7 +29,12 @@ class MovedMemory:
 
 
 @click.command(name="move-global")
-@click.option("--user", metavar="ID", type=WORD, help="Whose memories; everybody's and each user's unless given.")
+@click.option(
+    "--user",
+    metavar="ID",
+    type=WORD,
+    help="The user whose memories are moved; all unless given.",
+)
 @click.option("--dry-run", "dry", is_flag=True, help="Show what would be moved, and move nothing.")
 @json_option
 @debug_option
