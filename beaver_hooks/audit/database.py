@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from beaver_hooks.audit.chain import GENESIS, ChainedEvent, Fields, Head
+from beaver_toolkit.queries import Queries
 from beaver_toolkit.sqlite.connections import integrity_problems
 from beaver_toolkit.sqlite.database import Database as SqliteDatabase
 from beaver_toolkit.sqlite.errors import translated
 from beaver_toolkit.sqlite.migrations import read_migrations
-from beaver_toolkit.sqlite.queries import Queries
 
 PACKAGE = "beaver_hooks.audit"
 DATABASE = "host.db"

@@ -21,7 +21,7 @@ from beaver_memory.layers import BATCH, Layer, Personal, Trace
 from beaver_memory.model_switch import ModelSwitch, model_of, query_vector
 from beaver_memory.patterns import Pattern
 from beaver_memory.query import Answer, Query
-from beaver_memory.records import Memory, NewMemory, Owner
+from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner
 from beaver_memory.search import exact
 from beaver_memory.search.candidates import gather, width
 from beaver_memory.search.formulas import FORMULAS, Weights
@@ -31,7 +31,7 @@ from beaver_memory.search.relevance import fit, measured
 from beaver_memory.search.select import SPARE, Choice, best_of, hits
 from beaver_memory.search.terms import Analyser
 from beaver_memory.store.joint import JointStore
-from beaver_memory.store.protocol import Change, Kept, MemoryStore, SingleStore
+from beaver_memory.store.protocol import MemoryStore, SingleStore
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.writer import Writer
 

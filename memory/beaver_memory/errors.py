@@ -70,6 +70,10 @@ class RuntimeOverloaded(EngineError):
     """Too many operations wait, so this one did not begin."""
 
 
+class DamagedRow(Exception):
+    """A row of a database does not hold what it should; the store raises `StoreError` in its place."""
+
+
 class StoreError(EngineError):
     """The store of memories cannot do its work.
 

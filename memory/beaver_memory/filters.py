@@ -24,6 +24,8 @@ def _owners(values: Iterable[Owner]) -> tuple[Owner, ...]:
     owners = tuple(dict.fromkeys(values))
     if not all(isinstance(owner, Owner) for owner in owners):
         raise TypeError("owners must be Owner records")
+    if len({owner.tenant for owner in owners}) > 1:
+        raise ValueError("owners must be of one tenant: an id names one memory within a tenant")
     return owners
 
 
@@ -37,7 +39,7 @@ class Filters:
     """Conditions for visible memories. An empty tuple means no condition, except for `owners` and `stores`.
 
     Attributes:
-        owners: the owners of the memories; without one no memory is visible.
+        owners: the owners of the memories, all of one tenant; without one no memory is visible.
         stores: the visible stores; without one no memory is visible.
         types: the memory is of one of these types.
         tags: it has all of these tags.
@@ -72,3 +74,8 @@ class Filters:
     as_of: datetime | None = field(default=None, validator=_aware)
     lapsed: bool = False
     now: datetime = field(validator=_aware)
+
+    @property
+    def tenant(self) -> str:
+        """The tenant of the owners; empty without an owner."""
+        return self.owners[0].tenant if self.owners else ""

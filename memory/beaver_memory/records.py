@@ -1,6 +1,6 @@
-"""The record of a memory, new or stored."""
+"""The records of the store: memories, their history, people and sessions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
@@ -160,3 +160,59 @@ class Memory(NewMemory):
     def text(self) -> str:
         """The whole text, for the index and for the reader."""
         return "\n".join(part for part in (self.title, self.narrative, *self.facts) if part)
+
+
+@attrs.frozen(kw_only=True)
+class Kept:
+    """The outcome of remembering one memory.
+
+    Attributes:
+        id: the id of the new memory, or of the same memory if the store already had it.
+        outcome: whether the store already had it.
+        mentions: how often it was said.
+    """
+
+    id: int
+    outcome: Literal["stored", "duplicate"]
+    mentions: int = 1
+
+
+@attrs.frozen(kw_only=True)
+class Change:
+    """One entry of a memory's history.
+
+    Attributes:
+        event: `ADD`, `UPDATE`, `DELETE`, `COMPRESS`, `FORGET`, `PIN`, `UNPIN`, `SUPERSEDE`.
+        at: the time of the change.
+        old: the fields that changed, with their old values; empty if the memory is forgotten.
+        new: the same fields, with their new values.
+    """
+
+    event: str
+    at: datetime
+    old: Mapping[str, Any] = field(factory=dict)
+    new: Mapping[str, Any] = field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class Person:
+    """A person that memories mention."""
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    mention_count: int = 1
+    last_mentioned: datetime
+
+
+@attrs.frozen(kw_only=True)
+class SessionSummary:
+    """The summary of an agent's session."""
+
+    session: str
+    agent: str = ""
+    request: str = ""
+    outcome: str = ""
+    decisions: tuple[str, ...] = ()
+    open_items: tuple[str, ...] = ()
+    observation_count: int = 0
+    created_at: datetime

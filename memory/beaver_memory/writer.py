@@ -7,9 +7,9 @@ from typing import Any
 import attrs
 
 from beaver_memory.filters import Filters
-from beaver_memory.records import Memory, NewMemory
+from beaver_memory.records import Kept, Memory, NewMemory
 from beaver_memory.search.terms import ANALYSER, Analyser, passages
-from beaver_memory.store.protocol import Analysed, Kept, MemoryStore
+from beaver_memory.store.protocol import Analysed, MemoryStore
 
 FOUND_BY = frozenset({"title", "narrative", "facts", "keywords", "tags", "related_people", "related_files", "speaker"})
 """Fields from which terms are made."""

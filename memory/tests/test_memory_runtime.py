@@ -13,7 +13,7 @@ from beaver_memory import MemoryRuntime
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.errors import InvalidRequest, OperationUnavailable, RuntimeNotOpen, StoreError
 from beaver_memory.filters import Filters
-from beaver_memory.records import NewMemory, Owner, Store
+from beaver_memory.records import Kept, NewMemory, Owner, Store
 from beaver_memory.runtime import requests
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.reports import (
@@ -26,7 +26,6 @@ from beaver_memory.runtime.reports import (
     WriteReport,
 )
 from beaver_memory.runtime.table import OPERATIONS
-from beaver_memory.store.protocol import Kept
 
 ANN, BOB = Owner(user="ann"), Owner(user="bob")
 WORDS = Profile(embedding=EmbeddingSettings(provider="none"))

@@ -31,11 +31,10 @@ from beaver_memory.runtime.factory import open_engine
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
 from beaver_memory.search import candidates, nearest
 from beaver_memory.search.nearest import TableSearch
-from beaver_memory.store import extension, sqlite_vec
-from beaver_memory.store.connections import Connector
-from beaver_memory.store.extension import VecError
-from beaver_memory.store.sqlite import SqliteStore
-from beaver_memory.store.sqlite_vec import VecTables
+from beaver_memory.store.sqlite import SqliteStore, extension, sqlite_vec
+from beaver_memory.store.sqlite.connections import Connector
+from beaver_memory.store.sqlite.extension import VecError
+from beaver_memory.store.sqlite.sqlite_vec import VecTables
 
 WITH_IT = pytest.mark.skipif(find_spec("sqlite_vec") is None, reason="sqlite-vec is not installed")
 WHEN = datetime(2026, 3, 1, tzinfo=UTC)
@@ -361,7 +360,7 @@ def test_half_a_library_for_real(tmp_path):
     for library in (package / "sqlite_vec").glob("vec0.*"):
         library.write_bytes(library.read_bytes()[:5_000])
     code = (
-        "from beaver_memory.store.extension import VecError, installed\n"
+        "from beaver_memory.store.sqlite.extension import VecError, installed\n"
         "try: installed()\nexcept VecError as error: print(error.category)"
     )
     done = subprocess.run(

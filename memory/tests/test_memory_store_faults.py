@@ -17,11 +17,11 @@ from beaver_hostspecs import BeaverError, PluginError
 from beaver_memory.errors import REMEDIES, EngineError, PersonalStoreError, StoreError
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import Owner
-from beaver_memory.store.connections import Connector
 from beaver_memory.store.joint import JointStore
 from beaver_memory.store.personal import PersonalStore
-from beaver_memory.store.preparation import PACKAGE, make_unless_there_is_a_log
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.store.sqlite.connections import Connector
+from beaver_memory.store.sqlite.preparation import PACKAGE, make_unless_there_is_a_log
 from beaver_memory.testing.store_cases.kit import NOW, looking, new, titles
 from beaver_toolkit.sqlite.files import back_up
 from beaver_toolkit.sqlite.migrations import read_migrations

@@ -51,7 +51,7 @@ for number in range(25):
     store.put_vectors(Owner(), "m", [(id_, b"vector") for id_ in ids[:2]])
     store.change(ids[0], looking(), event="PIN", now=NOW, pinned=True)
     store.forget(ids[3:], looking(), now=NOW)
-    store.touch(ids, now=NOW)
+    store.touch(ids, tenant="", now=NOW)
     assert 3 == len(store.get(ids, looking()))
     assert store.recent(looking(), limit=5)
     assert store.matching([Pattern(text=name)], looking(), limit=3)

@@ -13,10 +13,9 @@ from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory
 from beaver_memory.search.terms import ANALYSER
-from beaver_memory.store import rebuild_terms
-from beaver_memory.store.connections import Connector
-from beaver_memory.store.preparation import PACKAGE
-from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.store.sqlite import SqliteStore, rebuild_terms
+from beaver_memory.store.sqlite.connections import Connector
+from beaver_memory.store.sqlite.preparation import PACKAGE
 from beaver_memory.testing.store_cases.analysers import analysed_by
 from beaver_memory.testing.store_cases.kit import NOW, new
 from beaver_toolkit.sqlite.migrations import read_migrations

@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from beaver_memory.records import Owner
-from beaver_memory.store import version_cache
-from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.store.sqlite import SqliteStore, version_cache
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
 
 OTHERS = [Owner(user=f"u{number}") for number in range(7)]

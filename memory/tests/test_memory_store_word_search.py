@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from beaver_memory.patterns import Pattern, parsed
 from beaver_memory.records import Owner
-from beaver_memory.store import reads, upsert, word_index
-from beaver_memory.store.queries import sqlite_queries
-from beaver_memory.store.sql_filters import conditions
-from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.store.sqlite import SqliteStore, reads, upsert, word_index
+from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.sqlite.sql_filters import conditions
 from beaver_memory.testing.store_cases.filters import FILTERS
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
 

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from beaver_toolkit.sqlite.queries import Queries
+from beaver_toolkit.queries import Queries
 
 ROOT = Path(__file__).parents[2]
 USED = re.compile(r'SQL\["([a-z_0-9]+)"\]')
 
 
 def users_of(path):
-    """Return the modules that use a file of queries: the one of its name in a folder of a dialect, else its package."""
-    if path.parents[1].name == "sql":
-        return [path.parents[2] / f"{path.stem}.py"]
+    """Return the modules that use a file of queries: the one of its name beside the folder `sql`, else its package."""
+    if path.parent.name == "sql":
+        return [path.parents[1] / f"{path.stem}.py"]
     return [*path.parent.rglob("*.py")]
 
 

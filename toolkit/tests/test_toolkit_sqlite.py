@@ -10,13 +10,13 @@ import apsw
 import pytest
 
 from beaver_toolkit.locks import LocksMissing
+from beaver_toolkit.queries import Queries
 from beaver_toolkit.sqlite import connections
 from beaver_toolkit.sqlite.connections import connect, immediate, integrity_problems, make_durable
 from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.errors import DatabaseError, translated
 from beaver_toolkit.sqlite.files import back_up, drop_backups, make, sweep
 from beaver_toolkit.sqlite.migrations import migrate, version_of
-from beaver_toolkit.sqlite.queries import Queries
 from beaver_toolkit.sqlite.readers import MOST_READERS, ReaderPool
 
 FIRST = "CREATE TABLE notes (text TEXT NOT NULL) STRICT"

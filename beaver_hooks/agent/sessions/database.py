@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.file_trust import StateFiles
+from beaver_toolkit.queries import Queries
 from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.migrations import read_migrations
-from beaver_toolkit.sqlite.queries import Queries
 
 if TYPE_CHECKING:
     import apsw

@@ -1,8 +1,10 @@
 """The operations of a memory, blocking: each takes a request and returns a report."""
 
+import itertools
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
+from operator import itemgetter
 
 import attrs
 
@@ -88,7 +90,7 @@ class Operations:
         self.engine, self._embedder = engine, embedder
         self._profile, self._location = profile, location
         self.clock, self.trace, self.troubles = services.clock, services.trace, services.troubles
-        self._touched: set[int] = set()
+        self._touched: set[tuple[str, int]] = set()
         self._exports = ExportPages(engine)
         self._lock = threading.Lock()
 
@@ -175,7 +177,7 @@ class Operations:
         """Return a text of the memories that fit a query best, no longer than the request says."""
         found = self.recall(RecallRequest(query=request.user_query, visible=request.visible, limit=request.limit))
         text, ids = memory_block(found.hits, request.system_max_len)
-        self.touch(ids)
+        self.touch(ids, request.visible.tenant)
         return ProjectionReport(
             system_memory_block=text,
             ids=ids,
@@ -277,23 +279,23 @@ class Operations:
         """Return in how many seconds `probe` is due; `None` while no embedder is paused."""
         return self.engine.probe_in()
 
-    def touch(self, ids: Iterable[int]) -> None:
-        """Keep the ids of memories that a model was given until `write_touches`."""
+    def touch(self, ids: Iterable[int], tenant: str) -> None:
+        """Keep the ids of a tenant's memories that a model was given until `write_touches`."""
         with self._lock:
             if len(self._touched) < MOST_TOUCHED:
-                self._touched.update(ids)
+                self._touched.update((tenant, id_) for id_ in ids)
 
     def write_touches(self) -> None:
         """Store which memories a model was given."""
         with self._lock:
-            ids, self._touched = self._touched, set()
-        if not ids:
-            return
-        try:
-            self.engine.store.touch(sorted(ids), now=self.clock.now())
-        except StoreError:
-            self.touch(ids)
-            raise
+            touched, self._touched = self._touched, set()
+        for tenant, pairs in itertools.groupby(sorted(touched), key=itemgetter(0)):
+            ids = [id_ for _, id_ in pairs]
+            try:
+                self.engine.store.touch(ids, tenant=tenant, now=self.clock.now())
+            except StoreError:
+                self.touch(ids, tenant)
+                raise
 
     def embed_some(self) -> int:
         """Embed a batch of memories that are not embedded yet; return how many.

@@ -11,8 +11,7 @@ import attrs
 from attrs import field
 
 from beaver_memory.query import Hit
-from beaver_memory.records import Memory, Owner
-from beaver_memory.store.protocol import Change, Kept, Person, SessionSummary
+from beaver_memory.records import Change, Kept, Memory, Owner, Person, SessionSummary
 
 
 @attrs.frozen(kw_only=True)

@@ -10,8 +10,8 @@ from beaver_memory.errors import StoreError
 from beaver_memory.records import Owner
 from beaver_memory.search.block import keys_of
 from beaver_memory.search.snapshot import Model, Part
-from beaver_memory.store.extension import VecError
-from beaver_memory.store.sqlite_vec import MOST, VecTable, VecTables
+from beaver_memory.store.sqlite.extension import VecError
+from beaver_memory.store.sqlite.sqlite_vec import MOST, VecTable, VecTables
 
 T = TypeVar("T")
 

@@ -18,11 +18,11 @@ import attrs
 from beaver_memory.errors import PersonalStoreError, StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import Memory, Owner, Scope
+from beaver_memory.records import Change, Kept, Memory, Owner, Person, Scope, SessionSummary
+from beaver_memory.store.bounds import LARGEST
 from beaver_memory.store.people import ranked
 from beaver_memory.store.personal import PersonalStore
-from beaver_memory.store.protocol import Analysed, Change, Kept, Person, SessionSummary, SingleStore
-from beaver_memory.store.reads import LARGEST
+from beaver_memory.store.protocol import Analysed, SingleStore
 from beaver_memory.store.sqlite import SqliteStore
 
 T = TypeVar("T")
@@ -137,12 +137,12 @@ class JointStore:
         earlier = sorted(earlier, key=_age, reverse=True)[: max(before, 0)]
         return [*reversed(earlier), found[0], *sorted(later, key=_age)[: max(after, 0)]]
 
-    def touch(self, ids: Iterable[int], *, now: datetime) -> None:
-        """Record that memories were recalled; gives no new version."""
+    def touch(self, ids: Iterable[int], *, tenant: str, now: datetime) -> None:
+        """Record that memories of a tenant were recalled; gives no new version."""
         ours, theirs = _parted(ids)
-        self._project.touch(ours, now=now)
+        self._project.touch(ours, tenant=tenant, now=now)
         if theirs and (store := self._personal.there()) is not None:
-            store.touch(theirs, now=now)
+            store.touch(theirs, tenant=tenant, now=now)
 
     def change(self, id_: int, filters: Filters, *, event: str, now: datetime, **fields: Any) -> Memory | None:
         """Change fields of one visible memory and add an entry to its history; return `None` if it does not exist.

@@ -11,14 +11,14 @@ once.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import attrs
 from attrs import field
 
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import Memory, NewMemory, Owner, Scope
+from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner, Person, Scope, SessionSummary
 
 
 @attrs.frozen(kw_only=True)
@@ -34,21 +34,6 @@ class Analysed:
     memory: NewMemory
     terms: bytes = field(repr=False)
     length: int
-
-
-@attrs.frozen(kw_only=True)
-class Kept:
-    """The outcome of remembering one memory.
-
-    Attributes:
-        id: the id of the new memory, or of the same memory if the store already had it.
-        outcome: whether the store already had it.
-        mentions: how often it was said.
-    """
-
-    id: int
-    outcome: Literal["stored", "duplicate"]
-    mentions: int = 1
 
 
 @attrs.frozen(kw_only=True)
@@ -101,47 +86,6 @@ class VectorRow:
     data: bytes = field(repr=False)
 
 
-@attrs.frozen(kw_only=True)
-class Change:
-    """One entry of a memory's history.
-
-    Attributes:
-        event: `ADD`, `UPDATE`, `DELETE`, `COMPRESS`, `FORGET`, `PIN`, `UNPIN`, `SUPERSEDE`.
-        at: the time of the change.
-        old: the fields that changed, with their old values; empty if the memory is forgotten.
-        new: the same fields, with their new values.
-    """
-
-    event: str
-    at: datetime
-    old: Mapping[str, Any] = field(factory=dict)
-    new: Mapping[str, Any] = field(factory=dict)
-
-
-@attrs.frozen(kw_only=True)
-class Person:
-    """A person that memories mention."""
-
-    name: str
-    aliases: tuple[str, ...] = ()
-    mention_count: int = 1
-    last_mentioned: datetime
-
-
-@attrs.frozen(kw_only=True)
-class SessionSummary:
-    """The summary of an agent's session."""
-
-    session: str
-    agent: str = ""
-    request: str = ""
-    outcome: str = ""
-    decisions: tuple[str, ...] = ()
-    open_items: tuple[str, ...] = ()
-    observation_count: int = 0
-    created_at: datetime
-
-
 class MemoryStore(Protocol):
     """Keeps memories."""
 
@@ -172,8 +116,8 @@ class MemoryStore(Protocol):
     def timeline(self, anchor: int, filters: Filters, *, before: int, after: int) -> list[Memory]:
         """Return a memory with its neighbours in time, oldest first; an empty list if the anchor is not visible."""
 
-    def touch(self, ids: Iterable[int], *, now: datetime) -> None:
-        """Record that memories were recalled; gives no new version."""
+    def touch(self, ids: Iterable[int], *, tenant: str, now: datetime) -> None:
+        """Record that memories of a tenant were recalled; gives no new version."""
 
     def change(self, id_: int, filters: Filters, *, event: str, now: datetime, **fields: Any) -> Memory | None:
         """Change fields of one visible memory and add an entry to its history; return `None` if it does not exist.

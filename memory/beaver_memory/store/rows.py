@@ -4,10 +4,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import apsw
 import attrs
 
 from beaver_hostspecs.tokens import estimate_tokens
+from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Memory, Owner, Store
 from beaver_memory.store.fingerprint import digest_of
 from beaver_memory.store.labels import labels_of
@@ -64,7 +64,7 @@ def memory_of(row: Sequence[Any], owners: Mapping[int, Owner]) -> Memory:
     """Return the memory that a row of `COLUMNS` holds.
 
     Raises:
-        CorruptError: the row does not hold a memory.
+        DamagedRow: the row does not hold a memory.
     """
     # The store checks a memory when it writes it; a second check here would cost ten times as much as reading.
     memory, values = Memory.__new__(Memory), list(row)
@@ -73,7 +73,7 @@ def memory_of(row: Sequence[Any], owners: Mapping[int, Owner]) -> Memory:
             values[place] = kind(values[place])
         values[-1] = owners[values[-1]]
     except (ValueError, KeyError, OverflowError) as error:
-        raise apsw.CorruptError("a row that is not a memory") from error
+        raise DamagedRow("a row that is not a memory") from error
     for put, value in zip(_SLOTS, values, strict=True):
         put(memory, value)
     return memory
@@ -154,13 +154,13 @@ def retold(text: str) -> dict[str, Any]:
     """Return the fields that `told` converted to JSON.
 
     Raises:
-        CorruptError: the text holds something else.
+        DamagedRow: the text holds something else.
     """
     kinds = dict(_KINDS) | {"hash": None}
     try:
         return {name: _given(kinds.get(name), value) for name, value in json.loads(text).items()}
     except (ValueError, OverflowError) as error:
-        raise apsw.CorruptError("an entry that is not a history entry") from error
+        raise DamagedRow("an entry that is not a history entry") from error
 
 
 def _given(kind: Any, value: Any) -> Any:

@@ -367,7 +367,7 @@ def test_what_is_done_beside_searching_is_done_in_both(tmp_path):
         ids = engine.remember(map(said, range(4)))
         ids = [each.id for each in ids]
         assert (3, 1, 0) == (engine.embed(limit=3), engine.embed(limit=3), engine.embed(limit=3))
-        engine.store.touch(ids, now=NOW)
+        engine.store.touch(ids, tenant="", now=NOW)
         stats = engine.stats()
         assert [NOW] * 4 == [each.last_accessed_at for each in engine.get(ids, seen())]
         assert (4, sorted(ids), [ANN]) == (

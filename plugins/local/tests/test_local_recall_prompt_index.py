@@ -17,8 +17,7 @@ from beaver_hooks_local.recall.prompt_index import (
 )
 from beaver_hostspecs.tokens import estimate_tokens
 from beaver_memory.query import Hit
-from beaver_memory.records import Memory
-from beaver_memory.store.protocol import SessionSummary
+from beaver_memory.records import Memory, SessionSummary
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -14,8 +14,7 @@ from beaver_hostspecs import Actors, Message, Scope
 from beaver_hostspecs.testing import RecordingReport, make_turn
 from beaver_memory.errors import StoreError
 from beaver_memory.layers import Layer
-from beaver_memory.records import NewMemory, Owner
-from beaver_memory.store.protocol import SessionSummary
+from beaver_memory.records import NewMemory, Owner, SessionSummary
 
 STABLE = "The billing service is deployed from the branch stable."
 QUESTION = "From which branch is the billing service deployed?"

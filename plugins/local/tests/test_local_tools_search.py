@@ -9,8 +9,7 @@ from beaver_hooks_local.tools.arguments import checked
 from beaver_hooks_local.tools.schemas import SCHEMAS
 from beaver_hostspecs.testing import RecordingReport, make_turn
 from beaver_memory.layers import Layer
-from beaver_memory.records import NewMemory, Owner
-from beaver_memory.store.protocol import SessionSummary
+from beaver_memory.records import NewMemory, Owner, SessionSummary
 
 TOOLS = {
     "memory_search": search_tools.search,

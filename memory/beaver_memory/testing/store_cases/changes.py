@@ -6,9 +6,8 @@ from typing import Any
 
 import attrs
 
-from beaver_memory.records import Owner, Store
+from beaver_memory.records import Change, Owner, Store
 from beaver_memory.store.fingerprint import hash_of
-from beaver_memory.store.protocol import Change
 from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, holds, looking, new, raises, titles, using
 
 LATER = NOW + timedelta(minutes=5)

@@ -24,7 +24,7 @@ FILTERS: tuple[dict[str, Any], ...] = (
     {},
     {"owners": ()},
     {"owners": (BOB,)},
-    {"owners": (NOBODY, OTHER)},
+    {"owners": (OTHER,)},
     {"stores": ()},
     {"stores": (Store.SHARED,)},
     {"stores": (Store.SHARED, Store.SOCIAL)},

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import attrs
 
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import NewMemory, Owner, Store
-from beaver_memory.store.protocol import Analysed, SessionSummary
+from beaver_memory.records import NewMemory, Owner, SessionSummary, Store
+from beaver_memory.store.protocol import Analysed
 from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, as_stored, looking, new, titles, using
 
 FULL = NewMemory(
@@ -72,8 +72,8 @@ def nothing_is_nothing(open_store: OpenStore) -> None:
         agree([], store.timeline(2**70, looking(), before=1, after=1), "timeline")
         agree([], store.history(2**70, looking()), "history")
         agree([], store.summaries(Owner(user="nobody"), limit=5), "summaries")
-        store.touch([], now=NOW)
-        store.touch([2**70], now=NOW)
+        store.touch([], tenant="", now=NOW)
+        store.touch([2**70], tenant="", now=NOW)
         store.put_vectors(Owner(), "m", [])
         agree(0, store.drop_vectors("never used"), "drop_vectors")
         agree(version, store.last_version(Owner()), "last_version")
@@ -137,7 +137,8 @@ def touched(open_store: OpenStore) -> None:
     with using(open_store) as store:
         ids = store.add([new("one"), new("two")], now=NOW)
         before = store.last_version(Owner())
-        store.touch([ids[0], ids[0], 10**6], now=NOW + timedelta(minutes=1))
+        store.touch([ids[0], ids[0], 10**6], tenant="", now=NOW + timedelta(minutes=1))
+        store.touch([ids[1]], tenant="another", now=NOW)
         found = store.get(ids, looking())
         agree([NOW + timedelta(minutes=1), None], [memory.last_accessed_at for memory in found])
         agree([NOW, NOW], [memory.updated_at for memory in found])

@@ -3,9 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from beaver_memory.records import LONGEST_TEXT, Owner
+from beaver_memory.records import LONGEST_TEXT, Owner, SessionSummary
 from beaver_memory.store.fingerprint import hash_of
-from beaver_memory.store.protocol import SessionSummary
 from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, holds, looking, new, titles, using
 
 KEPT = ("é", "e\u0301", "日本語", "😀", "\u202e x", "a\nb\tc", '"\\n"', "%_*'", "\x01\x1f", "\ufeff x", " spaced ")

@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
 
-from beaver_memory.records import Owner
-from beaver_memory.store.protocol import Change, Kept, SingleStore
+from beaver_memory.records import Change, Kept, Owner
+from beaver_memory.store.protocol import SingleStore
 from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, holds, looking, new, titles, using
 
 LATER = NOW + timedelta(minutes=5)

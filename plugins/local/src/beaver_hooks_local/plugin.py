@@ -152,7 +152,7 @@ class Local:
         """Recall memories for a turn."""
         recall = await self.serve(lambda memory: memory.recaller.recall(turn, report))
         if recall.given and self._runtime is not None:
-            self.memory.operations.touch(recall.given)
+            self.memory.operations.touch(recall.given, recall.tenant)
             self._runtime.wake()
         return Contribution(references=recall.references) if recall.references else None
 

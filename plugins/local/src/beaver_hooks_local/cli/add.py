@@ -13,9 +13,9 @@ from beaver_hooks_local.cli.plugin_calls import NAME, ask, ask_long
 from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hostspecs import PluginError, Shell
+from beaver_memory.records import Kept
 from beaver_memory.runtime.reports import WriteReport
 from beaver_memory.runtime.requests import ImportRequest, WriteRequest
-from beaver_memory.store.protocol import Kept
 
 EMBEDS = "`beaver memory reindex` embeds them now."
 """A hint for a user who has added many memories; without it, upkeep embeds them in batches between turns."""

@@ -21,10 +21,9 @@ from beaver_hooks_local.cli.output import HEADS, counted, plain, record, row, sa
 from beaver_hooks_local.cli.plugin_calls import ask
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hostspecs import Shell
-from beaver_memory.records import Memory
+from beaver_memory.records import Change, Memory
 from beaver_memory.runtime.reports import MemoriesReport, RecallReport
 from beaver_memory.runtime.requests import GetRequest, HistoryRequest, InspectionRequest, ListRequest, RecallRequest
-from beaver_memory.store.protocol import Change
 
 BY_WORDS = "Found by words only, because the embedder does not work now ({})."
 BY_STORE = "Found by the words in the database only, because no index could be built ({})."

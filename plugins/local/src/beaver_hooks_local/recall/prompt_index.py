@@ -17,9 +17,8 @@ from beaver_hooks_local.recall.already_said import opening
 from beaver_hostspecs import Reference
 from beaver_hostspecs.tokens import estimate_tokens
 from beaver_memory.query import Hit
-from beaver_memory.records import Memory
+from beaver_memory.records import Memory, SessionSummary
 from beaver_memory.runtime.hit_texts import heading, in_line
-from beaver_memory.store.protocol import SessionSummary
 
 KIND = "index"
 ID = "index"

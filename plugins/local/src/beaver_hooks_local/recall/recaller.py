@@ -58,6 +58,7 @@ class Recall:
         references: for the turn.
         hits: all candidates, with each signal's share.
         given: the ids of the hits that the turn was given.
+        tenant: the tenant of all of them.
         said: the ids of the hits that the conversation already contains.
         skipped: set if the gate skipped the prompt after this one: its decision.
     """
@@ -66,6 +67,7 @@ class Recall:
     references: tuple[Reference, ...] = field(default=(), repr=False)
     hits: tuple[Hit, ...] = field(default=(), repr=False)
     given: tuple[int, ...] = ()
+    tenant: str = ""
     said: frozenset[int] = frozenset()
     skipped: Decision | None = None
 
@@ -222,7 +224,8 @@ class Recaller:
         left = min(bounds) - picked.tokens if bounds else None
         index = self._listings.references(found.listing, {*given}, conversation, left, report)
         references = (*picked.references, *index)
-        return Recall(decision=decision, references=references, hits=found.hits, given=given, said=said)
+        tenant = Visibility.of_turn(turn).owner.tenant
+        return Recall(decision=decision, references=references, hits=found.hits, given=given, tenant=tenant, said=said)
 
 
 def _place(sight: Visibility) -> tuple[Owner, str]:

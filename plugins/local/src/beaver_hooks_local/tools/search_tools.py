@@ -62,7 +62,7 @@ def get(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -
     """Return memories whole."""
     filters = Visibility.of_turn(turn).filters(memory.clock.now())
     found = memory.operations.get(GetRequest(ids=arguments["ids"], visible=filters)).memories
-    memory.operations.touch(each.id for each in found)
+    memory.operations.touch((each.id for each in found), filters.tenant)
     observations = [serialise.whole(each) for each in found]
     cut = sum("cut" in each for each in observations)
     if cut:

@@ -5,9 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from beaver_hostspecs.neutralising import neutralise
-from beaver_memory.records import Memory
+from beaver_memory.records import Change, Memory, Person, SessionSummary
 from beaver_memory.runtime.hit_texts import heading, in_line
-from beaver_memory.store.protocol import Change, Person, SessionSummary
 
 Shown = dict[str, Any]
 

@@ -11,9 +11,8 @@ from beaver_hooks_local.trust import default_store
 from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import OutcomeKind, Report, Turn
 from beaver_memory.errors import PersonalStoreError
-from beaver_memory.records import NewMemory, Store
+from beaver_memory.records import Kept, NewMemory, Store
 from beaver_memory.runtime.requests import WriteRequest
-from beaver_memory.store.protocol import Kept
 
 
 @attrs.frozen

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import apsw
 
 from beaver_memory.records import Memory
-from beaver_memory.store.queries import sqlite_queries
+from beaver_memory.store.sqlite.queries import sqlite_queries
 
 _SQL = sqlite_queries("word_index")
 

@@ -8,11 +8,11 @@ import apsw
 
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.store.labels import PERSON, folded, narrow_labels
-from beaver_memory.store.owners import OwnerNumbers
 from beaver_memory.store.protocol import Analysed
-from beaver_memory.store.queries import sqlite_queries
 from beaver_memory.store.rows import new_row
-from beaver_memory.store.versions import next_version
+from beaver_memory.store.sqlite.owners import OwnerNumbers
+from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.sqlite.versions import next_version
 from beaver_memory.texts import cleaned, micros
 
 _SQL = sqlite_queries("inserts")

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import apsw
 
 from beaver_memory.records import Owner
-from beaver_memory.store.queries import sqlite_queries
+from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.texts import cleaned
 
 _SQL = sqlite_queries("owners")

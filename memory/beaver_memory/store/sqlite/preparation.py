@@ -7,13 +7,13 @@ from pathlib import Path
 import apsw
 
 from beaver_memory.errors import StoreError
-from beaver_memory.store.queries import sqlite_queries
+from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_toolkit.sqlite.connections import make_durable
 from beaver_toolkit.sqlite.files import back_up, make
 from beaver_toolkit.sqlite.migrations import migrate, version_of
 from beaver_toolkit.sqlite.secure_delete import ClearingFiles
 
-PACKAGE = "beaver_memory.store"
+PACKAGE = "beaver_memory.store.sqlite"
 _SQL = sqlite_queries("preparation")
 
 APPLICATION = 1111836238

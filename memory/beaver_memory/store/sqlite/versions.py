@@ -6,10 +6,10 @@ from collections.abc import Collection
 import apsw
 
 from beaver_memory.records import Scope
+from beaver_memory.store.bounds import bounded
 from beaver_memory.store.protocol import IndexRow
-from beaver_memory.store.queries import sqlite_queries
-from beaver_memory.store.reads import bounded
 from beaver_memory.store.rows import index_row_of
+from beaver_memory.store.sqlite.queries import sqlite_queries
 
 _SQL = sqlite_queries("versions")
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import apsw
 
-from beaver_memory.errors import StoreError
-from beaver_memory.store.owners import OwnerNumbers
-from beaver_memory.store.preparation import PACKAGE, make_unless_there_is_a_log, prepare
+from beaver_memory.errors import DamagedRow, StoreError
+from beaver_memory.store.sqlite.owners import OwnerNumbers
+from beaver_memory.store.sqlite.preparation import PACKAGE, make_unless_there_is_a_log, prepare
 from beaver_toolkit.sqlite.connections import NO_INODE, connect, immediate, inode_of
 from beaver_toolkit.sqlite.errors import DatabaseError, category_of, faults
 from beaver_toolkit.sqlite.files import sweep
@@ -225,6 +225,9 @@ class Connector:
         except DatabaseError as error:
             self._afterwards(error.category)
             raise StoreError(self._path, error.category) from error
+        except DamagedRow as error:
+            self._afterwards("corrupt")
+            raise StoreError(self._path, "corrupt") from error
         except faults() as error:
             category = category_of(error)
             self._afterwards(category)

@@ -6,8 +6,8 @@ from weakref import WeakKeyDictionary
 import apsw
 
 from beaver_memory.records import Owner
-from beaver_memory.store.owners import OwnerNumbers
-from beaver_memory.store.versions import last_versions
+from beaver_memory.store.sqlite.owners import OwnerNumbers
+from beaver_memory.store.sqlite.versions import last_versions
 from beaver_memory.texts import cleaned
 
 MOST_KNOWN = 1_000

@@ -5,12 +5,12 @@ from datetime import datetime
 import apsw
 
 from beaver_memory.filters import Filters
-from beaver_memory.records import NewMemory
-from beaver_memory.store import inserts, update
+from beaver_memory.records import Kept, NewMemory
 from beaver_memory.store.fingerprint import hash_of
-from beaver_memory.store.owners import OwnerNumbers
-from beaver_memory.store.protocol import Analysed, Kept
-from beaver_memory.store.queries import sqlite_queries
+from beaver_memory.store.protocol import Analysed
+from beaver_memory.store.sqlite import inserts, update
+from beaver_memory.store.sqlite.owners import OwnerNumbers
+from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.texts import cleaned, cleaned_all, micros, micros_or_none, moment_or_none, packed
 
 _SQL = sqlite_queries("upsert")

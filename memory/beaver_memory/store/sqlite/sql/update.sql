@@ -5,7 +5,8 @@
 UPDATE observations SET {settings} WHERE id = ?
 
 -- name: touch_memory
-UPDATE observations SET last_accessed_at = ? WHERE id = ? AND deleted_at IS NULL
+UPDATE observations SET last_accessed_at = ?
+WHERE id = ? AND owner IN (SELECT id FROM owners WHERE tenant = ?) AND deleted_at IS NULL
 
 -- name: terms
 SELECT terms, length FROM observations WHERE id = ?

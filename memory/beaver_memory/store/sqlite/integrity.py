@@ -5,8 +5,8 @@ from typing import Any
 
 import apsw
 
-from beaver_memory.store.queries import sqlite_queries
-from beaver_memory.store.word_index import is_true
+from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.sqlite.word_index import is_true
 from beaver_toolkit.sqlite.connections import integrity_problems
 
 _SQL = sqlite_queries("integrity")

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import apsw
 
+from beaver_memory.store.bounds import LARGEST, bounded
 from beaver_memory.store.protocol import VectorRow
-from beaver_memory.store.queries import sqlite_queries
-from beaver_memory.store.reads import LARGEST, bounded
 from beaver_memory.store.rows import text_of
-from beaver_memory.store.versions import next_version
+from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.sqlite.versions import next_version
 from beaver_memory.texts import cleaned, unpacked
 
 _SQL = sqlite_queries("embeddings")

@@ -13,9 +13,9 @@ import apsw
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import Owner
-from beaver_memory.store.queries import sqlite_queries
-from beaver_memory.store.reads import bounded
-from beaver_memory.store.sql_filters import Conditions, conditions, marks
+from beaver_memory.store.bounds import bounded
+from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.sqlite.sql_filters import Conditions, conditions, marks
 
 _SQL = sqlite_queries("word_search")
 

@@ -16,11 +16,11 @@ import attrs
 import numpy as np
 
 from beaver_memory.records import Owner
-from beaver_memory.store import embeddings
-from beaver_memory.store.connections import Connector
-from beaver_memory.store.extension import VecError, ensure, installed, vec_faults
 from beaver_memory.store.protocol import VectorRow
-from beaver_memory.store.queries import sqlite_queries
+from beaver_memory.store.sqlite import embeddings
+from beaver_memory.store.sqlite.connections import Connector
+from beaver_memory.store.sqlite.extension import VecError, ensure, installed, vec_faults
+from beaver_memory.store.sqlite.queries import sqlite_queries
 
 _SQL = sqlite_queries("sqlite_vec")
 

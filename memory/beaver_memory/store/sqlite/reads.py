@@ -7,26 +7,14 @@ from typing import Any
 import apsw
 
 from beaver_memory.filters import Filters
-from beaver_memory.records import Memory, Owner, Store
-from beaver_memory.store.protocol import Change
-from beaver_memory.store.queries import sqlite_queries
+from beaver_memory.records import Change, Memory, Owner, Store
+from beaver_memory.store.bounds import LARGEST, bounded, usable
 from beaver_memory.store.rows import COLUMNS, memory_of, retold
-from beaver_memory.store.sql_filters import Conditions, conditions, marks
+from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.sqlite.sql_filters import Conditions, conditions, marks
 from beaver_memory.texts import moment
 
 _SQL = sqlite_queries("reads")
-
-LARGEST = 2**63 - 1
-
-
-def usable(ids: Iterable[int]) -> list[int]:
-    """Return the numbers that can be ids, each once."""
-    return [id_ for id_ in dict.fromkeys(ids) if 0 < id_ <= LARGEST]
-
-
-def bounded(limit: int) -> int:
-    """Return the limit as a value that SQLite accepts."""
-    return min(max(limit, 0), LARGEST)
 
 
 def visible(

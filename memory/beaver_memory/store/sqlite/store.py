@@ -11,8 +11,10 @@ import apsw
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import Memory, Owner, Scope
-from beaver_memory.store import (
+from beaver_memory.records import Change, Kept, Memory, Owner, Person, Scope, SessionSummary
+from beaver_memory.store.bounds import usable
+from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
+from beaver_memory.store.sqlite import (
     embeddings,
     inserts,
     integrity,
@@ -26,11 +28,10 @@ from beaver_memory.store import (
     word_index,
     word_search,
 )
-from beaver_memory.store.connections import PATIENCE, Connector
-from beaver_memory.store.owners import live, live_owners
-from beaver_memory.store.protocol import Analysed, Change, IndexRow, Kept, Person, SessionSummary, VectorRow
-from beaver_memory.store.sqlite_vec import VecTables
-from beaver_memory.store.version_cache import VersionCache
+from beaver_memory.store.sqlite.connections import PATIENCE, Connector
+from beaver_memory.store.sqlite.owners import live, live_owners
+from beaver_memory.store.sqlite.sqlite_vec import VecTables
+from beaver_memory.store.sqlite.version_cache import VersionCache
 from beaver_memory.texts import micros
 from beaver_toolkit.sqlite.files import drop_backups
 
@@ -132,11 +133,11 @@ class SqliteStore:
         with self._seen(filters) as (connection, owners):
             return word_search.matching(connection, owners, patterns, filters, limit)
 
-    def touch(self, ids: Iterable[int], *, now: datetime) -> None:
-        """Record that memories were recalled; gives no new version."""
-        if which := reads.usable(ids):
+    def touch(self, ids: Iterable[int], *, tenant: str, now: datetime) -> None:
+        """Record that memories of a tenant were recalled; gives no new version."""
+        if which := usable(ids):
             with self._connector.writing() as connection:
-                update.touch(connection, which, now)
+                update.touch(connection, tenant, which, now)
 
     def change(self, id_: int, filters: Filters, *, event: str, now: datetime, **fields: Any) -> Memory | None:
         """Change fields of one visible memory and add an entry to its history; return `None` if it does not exist.

@@ -13,10 +13,10 @@ from collections.abc import Callable
 import apsw
 
 from beaver_memory.records import Memory
-from beaver_memory.store.owners import owners
 from beaver_memory.store.protocol import Analysed
-from beaver_memory.store.queries import sqlite_queries
 from beaver_memory.store.rows import COLUMNS, memory_of
+from beaver_memory.store.sqlite.owners import owners
+from beaver_memory.store.sqlite.queries import sqlite_queries
 
 _SQL = sqlite_queries("rebuild_terms")
 

@@ -1,0 +1,55 @@
+"""What a change does to a memory, whatever the database."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from beaver_hostspecs.tokens import estimate_tokens
+from beaver_memory.records import Memory
+from beaver_memory.store.fingerprint import hash_of
+from beaver_memory.store.rows import ANALYSED, EMBEDDED, clean, stored
+
+_FIXED = frozenset({"id", "owner", "hash", "token_count", "updated_at", "deleted_at"})
+CHANGEABLE = frozenset(each.name for each in attrs.fields(Memory)) - _FIXED
+
+
+def changed(old: Memory, fields: Mapping[str, Any]) -> tuple[Memory, list[str]]:
+    """Return a memory with new values of fields, and the names of those that differ.
+
+    Raises:
+        TypeError: a field cannot be changed.
+        ValueError: a value does not fit, or the text changes and `terms` or `length` is missing.
+    """
+    given = {name: value for name, value in fields.items() if name not in {"terms", "length"}}
+    unknown = sorted(given.keys() - CHANGEABLE)
+    if unknown:
+        raise TypeError(f"these fields cannot be changed: {', '.join(unknown)}")
+    if given.get("created_at", old.created_at) is None:
+        raise ValueError("created_at of a memory that is stored must be a datetime")
+    new: Memory = clean(attrs.evolve(old, **given))
+    differing = [name for name in given if getattr(new, name) != getattr(old, name)]
+    if ANALYSED & {*differing} and not {"terms", "length"} <= fields.keys():
+        raise ValueError("a change of what a memory says comes with its terms and its length")
+    if EMBEDDED & {*differing}:
+        new = attrs.evolve(new, hash=hash_of(new.title, new.facts), token_count=estimate_tokens(new.text))
+    return new, differing
+
+
+def columns(
+    new: Memory, differing: list[str], fields: Mapping[str, Any], known: tuple[bytes, int] | None
+) -> dict[str, Any]:
+    """Return the columns that change, with their new values.
+
+    Args:
+        new: the changed memory.
+        differing: the names of its fields that differ.
+        fields: the fields that the caller gave, with `terms` and `length` if the text changes.
+        known: the terms and the length that the store has.
+    """
+    found = {name: stored(name, getattr(new, name)) for name in differing}
+    if "terms" in fields and known != (fields["terms"], fields["length"]):
+        found |= {"terms": fields["terms"], "length": fields["length"]}
+    if EMBEDDED & {*differing}:
+        found |= {"hash": bytes.fromhex(new.hash), "token_count": new.token_count}
+    return found
