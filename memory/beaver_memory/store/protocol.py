@@ -1,9 +1,16 @@
 """Protocols of a store of memories. SQLite is one store; `testing/stores.py` holds the rules for all stores.
 
 A store keeps records and does no ranking. All methods may be called from several threads. A write returns only when it
-is durable. Every change of a memory gives it a new `version`, greater than all before it in the store: an index asks
-for the changes since the last version that it has seen, so it can always catch up, and several processes may write at
-once.
+is durable.
+
+A store holds any number of tenants. Ids are unique within a tenant and are never used again; what one tenant writes
+changes no id of another. All owners of one call are of one tenant, except in `add`, `remember` and the methods of the
+whole store: `settle`, `owners`, `pending` without an owner, `drop_vectors`, `stats` and `check`.
+
+Every change of a memory gives it a new `version`, greater than all before it of its owner: an index asks for the
+changes of an owner since the last version that it has seen, so it can always catch up, and several processes may write
+at once. Versions become visible in their order: a reader that has seen one never misses a smaller one. Embeddings take
+their versions from the same counter of the owner.
 
 `MemoryStore` serves callers that read and write memories. `SingleStore` is one database: an index is built from it, and
 `joint.JointStore` from two.
@@ -187,7 +194,9 @@ class SingleStore(MemoryStore, Protocol):
         """Return the memories before and after a moment and an id, the nearest first."""
 
     def versions(self, owners: Sequence[Owner], model: str | None = None) -> list[tuple[int, int]]:
-        """Return `last_version` and, with a model, `last_vector` of each owner: the cheap question before a search.
+        """Return `last_version` and, with a model, `last_vector` of each owner, all of one tenant.
+
+        This is the cheap question before a search.
 
         All numbers are from the same moment. Without a model the second number is 0.
         """
