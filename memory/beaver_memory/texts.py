@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
@@ -27,6 +28,17 @@ def cleaned(text: str) -> str:
 def cleaned_all(texts: Iterable[str]) -> tuple[str, ...]:
     """Return cleaned texts."""
     return tuple(map(cleaned, texts))
+
+
+def uncased(text: str) -> str:
+    """Return a text without case, accents and compatibility forms."""
+    return text.lower() if text.isascii() else unaccented(text.casefold())
+
+
+def unaccented(text: str) -> str:
+    """Return a text without accents and compatibility forms."""
+    parts = unicodedata.normalize("NFKD", text)
+    return "".join(each for each in parts if not unicodedata.combining(each))
 
 
 def packed(texts: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 
+from beaver_memory.texts import unaccented, uncased
 from beaver_toolkit.words import HANGUL, SIGNS, SPACELESS, SYMBOLS, pairs
 
 _LETTERS = rf"[^\W_](?:[^\W_]|[{SIGNS}])*"
@@ -52,9 +53,7 @@ def terms_of(word: str, root: Callable[[str], str]) -> Iterable[str]:
 
 def folded(text: str) -> str:
     """Return a text without case, accents and compatibility forms."""
-    if text.isascii():
-        return text.lower()
-    return _plain(text.casefold())
+    return uncased(text)
 
 
 def named(name: str) -> str:
@@ -82,12 +81,6 @@ def _spaced(word: str, root: Callable[[str], str]) -> Iterator[str]:
         return
     yield root(bare)
     if "_" in word or not (word.islower() or word[1:].islower()):
-        parts = _PARTS.findall(word if word.isascii() else _plain(word))
+        parts = _PARTS.findall(word if word.isascii() else unaccented(word))
         if len(parts) > 1:
             yield from (root(part) for part in map(folded, parts) if part not in STOP_WORDS)
-
-
-def _plain(text: str) -> str:
-    """Return a text without accents and compatibility forms."""
-    parts = unicodedata.normalize("NFKD", text)
-    return "".join(each for each in parts if not unicodedata.combining(each))
