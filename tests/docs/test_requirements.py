@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "requirements.md"
 SOURCES = ("000", "001", "002", "003")
 OPEN = re.compile(r"open: \S.+")
-OF_CASES = "test_the_sqlite_store_conforms"
-CASES = frozenset(f"{OF_CASES}[{case.name}]" for case in STORE_CASES)
+OF_CASES = "test_the_store_conforms"
+CASES = frozenset(f"{OF_CASES}[sqlite-{case.name}]" for case in STORE_CASES)
 
 
 @attrs.frozen(kw_only=True)
