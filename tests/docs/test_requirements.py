@@ -107,7 +107,7 @@ def test_what_is_shown(source):
         ("`tests/test_a.py::test_b`", "`tests/test_a.py::test_b`: no such test"),
         ("`tests/test_a.py::helper`", "`tests/test_a.py::helper`: no such test"),
         ("`tests/test_a.py`", "`tests/test_a.py`: name the test"),
-        (f"`tests/test_a.py::{OF_CASES}[touched]`", None),
+        (f"`tests/test_a.py::{OF_CASES}[sqlite-touched]`", None),
         (f"`tests/test_a.py::{OF_CASES}[none]`", f"`tests/test_a.py::{OF_CASES}[none]`: no such test"),
         (f"`tests/test_a.py::{OF_CASES}`", f"`tests/test_a.py::{OF_CASES}`: name the case"),
     ],
