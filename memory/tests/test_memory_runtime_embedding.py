@@ -65,10 +65,14 @@ class Place:
     async def open(self, embedding):
         report = RecordingReport()
         services = RuntimeServices(report=report, clock=self.clock)
-        runtime = await MemoryRuntime.open(Profile(embedding=embedding), SqliteLocation(state_folder=self.folder), services)
+        runtime = await MemoryRuntime.open(
+            Profile(embedding=embedding), SqliteLocation(state_folder=self.folder), services
+        )
         # Upkeep reports its first round; it then sleeps until this runtime writes.
-        while not (report.recoveries or report.degradations):
-            await asyncio.sleep(0.005)
+        for _ in range(2_000):
+            if report.recoveries or report.degradations:
+                break
+            await asyncio.sleep(0.01)
         return runtime
 
     def source(self, owner, **more):
