@@ -11,7 +11,7 @@ from cattrs.errors import IterableValidationError, IterableValidationNote
 from cattrs.gen import make_dict_structure_fn
 
 from beaver_memory.dispatch.envelopes import Problem, Source
-from beaver_memory.dispatch.narrowing import Narrowing
+from beaver_memory.dispatch.filter_fields import Narrowing
 from beaver_memory.dispatch.problems import MOST_PROBLEMS, InvalidFields, Unfit, problems_of
 from beaver_memory.dispatch.size import problem_of_size
 from beaver_memory.filters import Filters
