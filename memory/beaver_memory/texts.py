@@ -30,17 +30,6 @@ def cleaned_all(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(map(cleaned, texts))
 
 
-def uncased(text: str) -> str:
-    """Return a text without case, accents and compatibility forms."""
-    return text.lower() if text.isascii() else unaccented(text.casefold())
-
-
-def unaccented(text: str) -> str:
-    """Return a text without accents and compatibility forms."""
-    parts = unicodedata.normalize("NFKD", text)
-    return "".join(each for each in parts if not unicodedata.combining(each))
-
-
 def packed(texts: Iterable[str]) -> str:
     """Return a list as JSON, cleaned."""
     given = cleaned_all(texts) if texts else ()
@@ -78,3 +67,16 @@ def moment_or_none(value: int | None) -> datetime | None:
 def seconds(value: int | None, otherwise: float) -> float:
     """Return seconds since the epoch."""
     return otherwise if value is None else value / 1_000_000
+
+
+def folded(text: str) -> str:
+    """Return a text without case, accents and compatibility forms."""
+    if text.isascii():
+        return text.lower()
+    return plain(text.casefold())
+
+
+def plain(text: str) -> str:
+    """Return a text without accents and compatibility forms."""
+    parts = unicodedata.normalize("NFKD", text)
+    return "".join(each for each in parts if not unicodedata.combining(each))

@@ -1,7 +1,7 @@
 """Converts memories to rows of the tables, and rows to memories."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import attrs
@@ -18,11 +18,12 @@ from beaver_memory.store.postgres.words import words_of
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.rows import COLUMNS as SHOWN
 from beaver_memory.store.rows import memory_of, stored, text_of
-from beaver_memory.texts import cleaned, cleaned_all, micros, micros_or_none, packed, uncased
+from beaver_memory.texts import cleaned, cleaned_all, folded, micros, micros_or_none, packed
 
 TEXTS = ("title", "summary", "facts", "narrative", "keywords")
 """Columns of the table `texts`, which hold a field of the memory."""
 
+_WRITTEN = re.compile(r"\w+")
 _WORDS = ("type", "scope", "project", "session", "agent", "source", "speaker", "origin")
 _SHOWN = tuple(name.partition(".")[2] for name in SHOWN.split(", "))
 _READ = (*CHECKED, "owner", "checksum")
@@ -142,21 +143,14 @@ def labels_of(memory: NewMemory) -> list[str]:
 
 
 def folded_of(memory: NewMemory) -> str:
-    """Return the words of all texts that phrases are compared with."""
+    """Return the words of all texts that phrases are compared with, in each way in which a text is read."""
     lists = (memory.facts, memory.tags, memory.keywords, memory.related_people)
-    return folded_texts((memory.title, memory.narrative, *(text for texts in lists for text in texts)))
+    texts = (memory.title, memory.narrative, *(text for texts in lists for text in texts))
+    return "\n".join(f" {line} " for text in texts for line in readings(text))
 
 
-def later(one: datetime | None, other: datetime | None) -> datetime | None:
-    """Return the later of two ends; `None` means never."""
-    return None if one is None or other is None else max(one, other)
-
-
-def folded_texts(texts: Iterable[str]) -> str:
-    """Return the words of texts without case and accents, with a space around each and a line break between texts."""
-    return "\n".join(f" {' '.join(words)} " for text in texts if text and (words := folded_words(text)))
-
-
-def folded_words(text: str) -> list[str]:
-    """Return the words of a text without case and accents."""
-    return words_in(uncased(cleaned(text)))
+def readings(text: str) -> list[str]:
+    """Return the words of a text as the caller compares them, and as they are written if that differs."""
+    clean = cleaned(text)
+    ways = (words_in(folded(clean)), _WRITTEN.findall(clean.casefold()))
+    return [line for line in dict.fromkeys(" ".join(words) for words in ways) if line]
