@@ -148,7 +148,7 @@ def emptied(url: str, schema: str) -> None:
         if connection.execute("SELECT to_regclass(%s)", [f"{schema}.store_facts"]).fetchone() == (None,):
             return
         connection.execute(f"SET search_path = {schema}")
-        connection.execute("; ".join(f"DELETE FROM {table}" for table in TABLES))
+        connection.execute("; ".join(f"DELETE FROM {table}" for table in TABLES))  # noqa: S608 - names of this file
         connection.execute("UPDATE store_facts SET value = '0' WHERE name = 'analyser'")
         connection.execute("UPDATE store_facts SET value = gen_random_uuid() WHERE name = 'identity'")
 
@@ -205,7 +205,7 @@ def _run(words: list[str], folder: Path, *, wait: bool = True) -> subprocess.Pop
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL if not wait else None,
         start_new_session=True,
-        preexec_fn=_die_with_parent,
+        preexec_fn=_die_with_parent,  # noqa: PLW1509 - no thread of a test holds a lock that this call needs
         **user,
     )
     if wait:

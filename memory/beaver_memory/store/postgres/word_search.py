@@ -23,7 +23,8 @@ def matching(connection: Any, seen: Seen, patterns: Sequence[Pattern], limit: in
     wanted = [_parts(pattern) for pattern in patterns[:MOST_PATTERNS]]
     if not seen.owners or not wanted or not all(wanted):
         return []
-    holds, given = [seen.which.sql], {}
+    holds = [seen.which.sql]
+    given: dict[str, str] = {}
     for number, parts in enumerate(wanted):
         names = {f"part{number}_{place}": part for place, part in enumerate(parts)}
         holds.append(f"({' OR '.join(_SQL['holds'].format(part=name) for name in names)})")
