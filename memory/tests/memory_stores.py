@@ -5,7 +5,6 @@ each time it is called.
 """
 
 import contextlib
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -38,9 +37,9 @@ def in_memory() -> Iterator[OpenStore]:
 @contextlib.contextmanager
 def postgres() -> Iterator[OpenStore]:
     """A schema in the PostgreSQL database of this worker, emptied before."""
-    url, schema = postgres_server.shared(), f"beaver_stores_{os.getpid()}"
-    postgres_server.emptied(url, schema)
-    yield lambda: PostgresStore.open(Secret(url), schema=schema)
+    url = postgres_server.shared()
+    postgres_server.emptied(url)
+    yield lambda: PostgresStore.open(Secret(url), schema=postgres_server.SCHEMA)
 
 
 STORES: Mapping[str, Callable[[], AbstractContextManager[OpenStore]]] = MappingProxyType(
