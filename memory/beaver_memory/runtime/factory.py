@@ -1,6 +1,7 @@
 """Opens the engine of a memory: its embedders and its stores. Blocking."""
 
 import contextlib
+from collections.abc import Mapping
 
 import attrs
 
@@ -20,10 +21,12 @@ class OpenEngine:
     Attributes:
         engine: the engine; `close` closes its store and its embedders.
         embedder: the configured embedder, if it is available.
+        lacks: for each service that opening provides, why it is missing; empty if it is there.
     """
 
     engine: MemoryEngine
     embedder: Embedder | None
+    lacks: Mapping[str, str]
 
 
 def open_engine(profile: Profile, location: Location, services: RuntimeServices) -> OpenEngine:
@@ -64,7 +67,14 @@ def open_engine(profile: Profile, location: Location, services: RuntimeServices)
         )
         # From here on the engine closes them.
         opened.pop_all()
-    return OpenEngine(engine=engine, embedder=embedders.current)
+    return OpenEngine(engine=engine, embedder=embedders.current, lacks={"embedder": _lack(embedders)})
+
+
+def _lack(embedders: Embedders) -> str:
+    """Return why there is no embedder, or an empty text."""
+    if embedders.trouble is not None:
+        return f"it needs an embedder, and the configured one is unavailable ({embedders.trouble.category})"
+    return "it needs an embedder, and none is configured" if embedders.current is None else ""
 
 
 def _tell(embedders: Embedders, services: RuntimeServices) -> None:
