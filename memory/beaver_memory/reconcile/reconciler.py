@@ -92,23 +92,23 @@ class Reconciler:
 
     def _replaced(self, new: NewMemory, old: Sequence[Memory], now: datetime, reason: str) -> Reconciled:
         at = new.valid_from or new.created_at or now
-        later = [each for each in old if _began(each) > at]
+        later = [_began(each) for each in old if _began(each) > at]
         if later:
-            # It was said before what holds now, so it held only until then.
-            ended = min(map(_began, later))
-            return self._added(attrs.evolve(new, valid_until=ended), "said_before")
+            # The new one was said before what holds now, so it was true until then only.
+            new, reason = attrs.evolve(new, valid_until=min(later)), "said_before"
         kept = self._added(new, reason)
-        filters = own_filters(new, now)
-        ended_ids = [
-            each.id
-            for each in old
-            if each.id != kept.id and self._engine.change(each.id, filters, event="DELETE", valid_until=at) is not None
-        ]
-        return attrs.evolve(kept, outcome="superseded", superseded=tuple(ended_ids)) if ended_ids else kept
+        before = [each.id for each in old if _began(each) <= at and each.id != kept.id]
+        ended = tuple(id_ for id_ in before if self._end(id_, new, at, now))
+        return attrs.evolve(kept, outcome="superseded", superseded=ended) if ended else kept
+
+    def _end(self, id_: int, new: NewMemory, at: datetime, now: datetime) -> bool:
+        """End the time in which a memory was true; return whether it was there."""
+        changed = self._engine.change(id_, own_filters(new, now), event="DELETE", valid_until=at)
+        return changed is not None
 
 
 def _same(new: NewMemory, old: Memory) -> bool:
-    return hash_of(new.title, new.facts) == old.hash
+    return hash_of(new.title, new.facts) == old.hash and new.narrative == old.narrative
 
 
 def _began(memory: Memory) -> datetime:

@@ -1,8 +1,8 @@
 """Decides by rules what becomes of a memory. Pure.
 
-Two statements conflict if they give one attribute of one subject two values and it has one value at a time, if the later
-one denies or ends the earlier one, or if it names the thing that it replaces. Where none of that is certain, both live:
-a wrong memory beside a right one costs less than a lost one.
+Two statements conflict if they give one attribute of one subject two values and it has one value at a time, if the
+later one denies or ends the earlier one, or if it names the thing that it replaces. Where none of that is certain, both
+live: a wrong memory beside a right one costs less than a lost one.
 """
 
 from collections.abc import Sequence
