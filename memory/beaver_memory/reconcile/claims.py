@@ -60,7 +60,7 @@ class Claim:
         kin: the people it is about, by their relation to the speaker.
         contrasts: its words that tell things of a kind apart.
         attributes: its attributes, by the name of their family.
-        replaced: the words of what was given up.
+        replaced: the words for the thing that was given up.
         changes, additive, ends, past, planned, happened, several: see `Vocabulary`.
     """
 
