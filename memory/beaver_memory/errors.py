@@ -79,12 +79,13 @@ class StoreError(EngineError):
 
     Attributes:
         category: the reason, in one word that may be shown anywhere.
+        place: the file or the database.
     """
 
-    def __init__(self, path: Path, category: str) -> None:
-        self.category = category
+    def __init__(self, place: Path | str, category: str) -> None:
+        self.category, self.place = category, place
         remedy = REMEDIES.get(category, "cannot be used; run `beaver memory check`")
-        super().__init__(f"The memory store {path} {remedy}.")
+        super().__init__(f"The memory store {place} {remedy}.")
 
 
 class PersonalStoreError(StoreError):

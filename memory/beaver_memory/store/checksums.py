@@ -1,0 +1,139 @@
+"""Checksums of stored rows, equal in every store. They detect accidents and do not defend against an attacker.
+
+The checksum of a memory is the CRC-32 of these bytes, with `last_accessed_at` combined into it afterwards:
+
+1. the numbers of `NUMBERS`, little-endian: integers of eight bytes, shares as float64; -2^63 in place of `None`. The
+   lengths of `hash` and of `terms` follow, as integers of eight bytes.
+2. tenant and user of the owner, then the texts of `TEXTS`, in UTF-8, with NUL between all of them. No stored text holds
+   NUL.
+3. the bytes of `hash`, then of `terms`.
+4. for each column that a later version has added, in order of names, unless it has its empty default: NUL, its name,
+   NUL, and its text. So a new column changes no checksum of the rows that do not use it.
+
+Values have their stored form (`rows.stored`): moments in microseconds, lists as JSON texts, an empty list as `[]`. A
+CRC-32 detects every change of up to 32 bits in a row, and misses one of 2^32 other changes.
+"""
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+from zlib import crc32
+
+from beaver_memory.errors import DamagedRow
+from beaver_memory.records import Owner
+from beaver_memory.texts import cleaned
+
+NUMBERS = (
+    "id",
+    "pinned",
+    "created_at",
+    "expires_at",
+    "valid_from",
+    "valid_until",
+    "deleted_at",
+    "updated_at",
+    "mention_count",
+    "token_count",
+    "length",
+    "confidence",
+    "importance",
+)
+TEXTS = (
+    "store",
+    "type",
+    "scope",
+    "project",
+    "session",
+    "agent",
+    "source",
+    "speaker",
+    "origin",
+    "tags",
+    "keywords",
+    "related_files",
+    "related_people",
+    "title",
+    "summary",
+    "facts",
+    "narrative",
+)
+BLOBS = ("hash", "terms")
+CHECKED = (*NUMBERS, "last_accessed_at", *BLOBS, *TEXTS)
+"""The columns of a memory in the order in which `memory_checksum` takes their values."""
+
+_HEAD = struct.Struct("<11q2d2q")
+_NONE = -(2**63)
+_ACCESS = len(NUMBERS)
+_FIRST_TEXT = _ACCESS + 1 + len(BLOBS)
+_PAIR = struct.Struct("<2q")
+
+
+def memory_checksum(owner: Owner, values: Sequence[Any], added: Mapping[str, str] | None = None) -> int:
+    """Return the checksum of a memory, a signed integer of 64 bits.
+
+    Args:
+        owner: the owner of the memory.
+        values: the values of the columns `CHECKED`, in their order and stored form. Texts may be their UTF-8 bytes.
+        added: columns that later versions have added, by name; an empty text is the default.
+
+    Raises:
+        DamagedRow: a value has a type that its column never has.
+    """
+    try:
+        found = _sum(owner, values)
+    except (struct.error, TypeError, ValueError, AttributeError) as error:
+        raise DamagedRow("a value of another type") from error
+    for name in sorted(added or ()):
+        if text := (added or {})[name]:
+            found = crc32(f"\0{name}\0{text}".encode(), found)
+    return found ^ access_part(values[_ACCESS])
+
+
+def access_part(moment: int | None) -> int:
+    """Return the part of a checksum that stands for `last_accessed_at`.
+
+    The part is combined by exclusive or, so that a recall changes the checksum without reading the memory: new
+    checksum = old checksum ^ old part ^ new part. A checksum that was wrong before stays wrong.
+    """
+    return 0 if moment is None else 2 * moment + 1
+
+
+def vector_checksum(id_: int, model: str, data: bytes) -> int:
+    """Return the checksum of an embedding: the CRC-32 of the id in eight bytes, the model, NUL, and the values."""
+    return crc32(data, crc32(model.encode() + b"\0", crc32(id_.to_bytes(8, "little", signed=True))))
+
+
+def change_checksum(id_: int, event: str, at: int, old: str, new: str) -> int:
+    """Return the checksum of an entry in a memory's history: the CRC-32 of id, moment, event, old and new values.
+
+    Id and moment have eight bytes each; NUL stands between the texts.
+    """
+    return crc32(f"{event}\0{old}\0{new}".encode(), crc32(_PAIR.pack(id_, at)))
+
+
+def _sum(owner: Owner, values: Sequence[Any]) -> int:
+    id_, pinned, created, expires, start, end, deleted, updated, mentions, tokens, length, confidence, importance = (
+        values[:_ACCESS]
+    )
+    hash_, terms = values[_ACCESS + 1 : _FIRST_TEXT]
+    head = _HEAD.pack(
+        id_,
+        pinned,
+        created,
+        _NONE if expires is None else expires,
+        _NONE if start is None else start,
+        _NONE if end is None else end,
+        _NONE if deleted is None else deleted,
+        updated,
+        mentions,
+        tokens,
+        length,
+        confidence,
+        importance,
+        len(hash_),
+        len(terms),
+    )
+    texts = values[_FIRST_TEXT:]
+    whose = f"{cleaned(owner.tenant)}\0{cleaned(owner.user)}\0".encode()
+    joined = b"\0".join(texts) if isinstance(texts[0], bytes) else "\0".join(texts).encode()
+    return crc32(b"".join((head, whose, joined, hash_, terms)))
