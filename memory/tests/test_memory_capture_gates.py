@@ -14,7 +14,7 @@ from beaver_memory.capture.gates.verdict import Occasion
 from beaver_memory.capture.records import Candidate, Utterance
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
-HERE = Occasion(owner="ana", when=NOW, project="shop", paths=("/home/ana/clients/acme/plan.md",), tags=("Health",))
+HERE = Occasion(owner="ana", when=NOW, project="shop", paths=("/srv/clients/acme/plan.md",), tags=("Health",))
 FACT = Candidate(kind="fact", text="My sister Anna moved to Lisbon.", confidence=0.8)
 
 
@@ -63,7 +63,7 @@ def test_one_candidate(candidate, expected):
     [
         (PrivacyGate(projects=["sh*"]), "denied_project"),
         (PrivacyGate(tags=["health"]), "denied_tag"),
-        (PrivacyGate(paths=["/home/ana/clients"]), "denied_path"),
+        (PrivacyGate(paths=["/srv/clients"]), "denied_path"),
         (PrivacyGate(paths=["*/acme/*"]), "denied_path"),
     ],
 )
