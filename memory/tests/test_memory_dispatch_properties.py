@@ -1,4 +1,4 @@
-"""Dispatch under requests of any shape: problems are told, methods and names agree, sources hold, keys count once."""
+"""Dispatch under requests of any shape: problems, agreement of names and methods, sources, and idempotency keys."""
 
 import asyncio
 import itertools
@@ -295,7 +295,7 @@ VALUES |= {"before": [NOW - timedelta(days=days) for days in (2, 0)]}
 
 @pytest.mark.parametrize("name", VALUES)
 def test_each_condition_of_a_request_only_narrows_its_source(place, dispatcher, name):
-    """Of a source with any value of a condition, a request with any other value shows a part of what it sees."""
+    """For each two values of a condition, a request with one shows only memories that a source with the other sees."""
     seen = {}
     for mine, asked in itertools.product(VALUES[name], repeat=2):
         of = source(Owner(user="ann"), visible=attrs.evolve(sees(Owner(user="ann")), **{name: mine}))
@@ -316,7 +316,7 @@ def test_each_condition_of_a_request_only_narrows_its_source(place, dispatcher, 
     body=st.fixed_dictionaries({}, optional=CONDITIONS),
 )
 def test_a_request_only_narrows_its_source(place, dispatcher, conditions, users, body):
-    """Whatever conditions a request adds, its listing, recall and export show only what its source sees."""
+    """Whatever conditions a request adds, its listing, recall and export show only memories that its source sees."""
     visible = sees(*(Owner(user=user) for user in users), **conditions)
     of = source(Owner(user="ann"), visible=visible)
     narrowed = {name: each.isoformat() if isinstance(each, datetime) else each for name, each in body.items()}
