@@ -8,6 +8,7 @@ import apsw
 
 from beaver_memory.errors import StoreError
 from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.sqlite.row_sums import register
 from beaver_toolkit.sqlite.connections import make_durable
 from beaver_toolkit.sqlite.files import back_up, make
 from beaver_toolkit.sqlite.migrations import migrate, version_of
@@ -33,7 +34,7 @@ def make_unless_there_is_a_log(path: Path, scripts: Sequence[str]) -> None:
         # SQLite would read the log as part of the new database.
         raise StoreError(path, "left_log")
     clearing = ClearingFiles()
-    make(path, partial(migrate, scripts=scripts, history=True), vfs=clearing.name)
+    make(path, partial(_fill, scripts=scripts), vfs=clearing.name)
 
 
 def prepare(connection: apsw.Connection, path: Path, scripts: Sequence[str], known: str) -> str:
@@ -56,6 +57,7 @@ def prepare(connection: apsw.Connection, path: Path, scripts: Sequence[str], kno
     if connection.readonly("main"):
         raise StoreError(path, "read_only")
     _make_durable(connection)
+    register(connection)
     if version < len(scripts):
         _bring_up_to_date(connection, path, scripts, version)
     identity = str(connection.execute(_SQL["identity"]).get)
@@ -73,6 +75,17 @@ def _make_durable(connection: apsw.Connection) -> None:
 def _bring_up_to_date(connection: apsw.Connection, path: Path, scripts: Sequence[str], version: int) -> None:
     back_up(connection, path, version)
     try:
-        migrate(connection, scripts, history=True)
+        _migrate(connection, scripts)
     except (apsw.SQLError, apsw.ConstraintError) as error:
         raise StoreError(path, "not_migrated") from error
+
+
+def _fill(connection: apsw.Connection, scripts: Sequence[str]) -> None:
+    _migrate(connection, scripts)
+    # The tables of earlier versions leave empty pages.
+    connection.execute("VACUUM")
+
+
+def _migrate(connection: apsw.Connection, scripts: Sequence[str]) -> None:
+    register(connection)
+    migrate(connection, scripts, history=True)
