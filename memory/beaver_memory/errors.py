@@ -81,10 +81,10 @@ class StoreError(EngineError):
         category: the reason, in one word that may be shown anywhere.
     """
 
-    def __init__(self, path: Path, category: str) -> None:
+    def __init__(self, place: Path | str, category: str) -> None:
         self.category = category
         remedy = REMEDIES.get(category, "cannot be used; run `beaver memory check`")
-        super().__init__(f"The memory store {path} {remedy}.")
+        super().__init__(f"The memory store {place} {remedy}.")
 
 
 class PersonalStoreError(StoreError):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
@@ -66,3 +67,16 @@ def moment_or_none(value: int | None) -> datetime | None:
 def seconds(value: int | None, otherwise: float) -> float:
     """Return seconds since the epoch."""
     return otherwise if value is None else value / 1_000_000
+
+
+def folded(text: str) -> str:
+    """Return a text without case, accents and compatibility forms."""
+    if text.isascii():
+        return text.lower()
+    return plain(text.casefold())
+
+
+def plain(text: str) -> str:
+    """Return a text without accents and compatibility forms."""
+    parts = unicodedata.normalize("NFKD", text)
+    return "".join(each for each in parts if not unicodedata.combining(each))

@@ -1,7 +1,10 @@
 """Dispatch: operations by name, in envelopes, for callers whose identity a transport has checked."""
 
 import asyncio
+import functools
 import json
+import threading
+from collections import UserDict
 from datetime import UTC, datetime
 
 import attrs
@@ -11,9 +14,10 @@ from hypothesis import strategies as st
 
 from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_canary
 from beaver_memory import MemoryRuntime
-from beaver_memory.dispatch.decoder import InvalidFields, decode
+from beaver_memory.dispatch.decoder import decode
 from beaver_memory.dispatch.dispatcher import OF_THE_RUNTIME, Dispatcher
 from beaver_memory.dispatch.envelopes import Problem, RequestEnvelope, Source
+from beaver_memory.dispatch.problems import InvalidFields
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.filters import Filters
 from beaver_memory.records import NewMemory, Owner, Store
@@ -38,7 +42,7 @@ class Place:
     async def ask(self, operation, request=None, *, key=None, profile=None, dispatcher=None, **source):
         envelope = RequestEnvelope(
             operation=operation,
-            request=request or {},
+            request={} if request is None else request,
             source=attrs.evolve(SOURCE, **source),
             profile=profile,
             idempotency_key=key,
@@ -295,6 +299,67 @@ def test_all_wrong_fields_are_named_at_once_up_to_a_limit():
         decode(OPERATIONS["write"], {"memories": [{"title": number} for number in range(50)]}, SOURCE)
 
     assert [f"memories[{number}].title" for number in range(20)] == [each.field for each in caught.value.problems]
+
+
+def nested(levels):
+    """A list of lists, in a request of so many levels."""
+    return {"memories": functools.reduce(lambda inner, _: [inner], range(levels - 2), [])}
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({"memories": [0] * 1_000_000}, "The request holds more than 1,000,000 values."),
+        (nested(21), "The request has more than 20 levels."),
+        ({str(number): 0 for number in range(1_001)}, "An object in the request has more than 1,000 fields."),
+    ],
+)
+async def test_a_request_that_is_too_large_is_refused_before_it_is_decoded(place, body, sentence):
+    """A request beyond the bounds is invalid with one problem, with or without a key, also for `close`."""
+    expected = ("invalid", (Problem(code="too_large", sentence=sentence),))
+    responses = [await place.ask("write", body, key=key) for key in (None, "k", "k")]
+    responses.append(await place.ask("close", body))
+
+    assert [expected] * 4 == [(each.status, each.problems) for each in responses]
+
+
+async def test_a_request_within_the_bounds_is_decoded(place):
+    """A request with the most levels, the most fields and almost the most values gets problems of its fields."""
+    deep = await place.ask("write", nested(20))
+    wide = await place.ask("write", {str(number): 0 for number in range(1_000)})
+    long = await place.ask("write", {"memories": [0] * 900_000})
+
+    assert [1, 2, 20] == [len(each.problems) for each in (deep, wide, long)]
+    assert {"invalid"} == {problem.code for each in (deep, wide, long) for problem in each.problems}
+
+
+@pytest.mark.parametrize("body", [[], "text", None, {"memories": [{1: 2}]}])
+async def test_a_request_that_is_no_object_is_invalid(place, body):
+    """A body that is no JSON object, or has a name that is no text, is invalid."""
+    envelope = RequestEnvelope(operation="write", request=body, source=SOURCE)
+
+    assert "invalid" == (await place.dispatcher.dispatch(envelope)).status
+
+
+class Watched(UserDict):
+    """A body that notes the threads which read it."""
+
+    def __init__(self, body):
+        super().__init__(body)
+        self.threads = set()
+
+    def __getitem__(self, name):
+        self.threads.add(threading.get_ident())
+        return super().__getitem__(name)
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+async def test_the_event_loop_reads_no_body(place, key):
+    """A body is measured, decoded and compared in threads, so that a large one does not stop the event loop."""
+    body = Watched({"memories": [{"title": "Tea."}]})
+    response = await place.ask("write", body, key=key)
+
+    assert ("done", True, False) == (response.status, bool(body.threads), threading.get_ident() in body.threads)
 
 
 async def test_problems_do_not_repeat_values(place):

@@ -1,21 +1,23 @@
-"""The SQLite store does what every store must do."""
+"""Every store does what a store must do."""
+
+import contextlib
 
 import pytest
+from memory_stores import STORES
 
 from beaver_memory.store import conformance
-from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.testing.stores import STORE_CASES
 
 
 @pytest.mark.parametrize("case", STORE_CASES, ids=lambda case: case.name)
-def test_the_sqlite_store_conforms(case, tmp_path):
-    """Each case of the suite holds, and leaves a store that is whole."""
-    case.run(lambda: SqliteStore.open(tmp_path / "memory.db"))
+@pytest.mark.parametrize("name", STORES)
+def test_the_store_conforms(name, case):
+    """Each case of the suite holds for each store, and leaves a store that is whole."""
+    with STORES[name]() as open_store:
+        case.run(open_store)
 
-    store = SqliteStore.open(tmp_path / "memory.db")
-    problems = store.check()
-    store.close()
-    assert [] == problems
+        with contextlib.closing(open_store()) as store:
+            assert [] == store.check()
 
 
 def test_the_first_name_of_the_suite():

@@ -1,22 +1,27 @@
-"""The store against a dictionary: whatever is done in whatever order, both hold the same."""
+"""Each store against a dictionary: whatever is done in whatever order, both hold the same.
+
+`BEAVER_STORE_RUNS` says how many times the machine runs, and `BEAVER_STORE_STEPS` how many steps each run has.
+"""
 
 import contextlib
+import os
 import re
-import tempfile
 from datetime import timedelta
-from pathlib import Path
 
 import attrs
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
+from memory_stores import STORES
 
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import Owner
-from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.testing.store_cases.kit import NOW, as_stored, looking, new
 from beaver_memory.testing.store_cases.reference import may_be_seen
 
+RUNS = int(os.environ.get("BEAVER_STORE_RUNS", settings.default.max_examples // 4))
+STEPS = int(os.environ.get("BEAVER_STORE_STEPS", "25"))
 OWNERS = (Owner(user="a"), Owner(user="b"))
 TITLES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=20).filter(
     lambda text: text.strip()
@@ -49,17 +54,17 @@ class Stores(RuleBasedStateMachine):
 
     ids = Bundle("ids")
 
-    def __init__(self):
+    def __init__(self, name):
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = Path(self.folder.name) / "memory.db"
-        self.store = SqliteStore.open(self.path)
+        self.data = contextlib.ExitStack()
+        self.open_store = self.data.enter_context(STORES[name]())
+        self.store = self.open_store()
         self.model, self.vectors, self.version, self.index = {}, {}, dict.fromkeys(OWNERS, 0), {}
 
     def teardown(self):
         problems = self.store.check()
         self.store.close()
-        self.folder.cleanup()
+        self.data.close()
         assert [] == problems
 
     @rule(target=ids, items=st.lists(ITEMS, max_size=4))
@@ -118,7 +123,7 @@ class Stores(RuleBasedStateMachine):
     @rule()
     def reopen(self):
         self.store.close()
-        self.store = SqliteStore.open(self.path)
+        self.store = self.open_store()
 
     @rule(owner=st.sampled_from(OWNERS), limit=st.integers(1, 3))
     def catch_up(self, owner, limit):
@@ -143,15 +148,17 @@ class Stores(RuleBasedStateMachine):
         assert self.vectors == vectors
 
 
-class TestStores(Stores.TestCase):
-    """Runs the machine."""
+@pytest.mark.parametrize("name", STORES)
+def test_stores(name):
+    """A store and a dictionary agree after every step, and the store is whole at the end."""
+    long = settings(max_examples=RUNS, stateful_step_count=STEPS)
+    run_state_machine_as_test(lambda: Stores(name), settings=long)
 
-    settings = settings(max_examples=settings.default.max_examples // 4, stateful_step_count=25)
 
-
-def test_the_machine_asks_real_questions(tmp_path):
+@pytest.mark.parametrize("name", STORES)
+def test_the_machine_asks_real_questions(name):
     """The reference that the machine trusts hides what the store hides."""
-    with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as store:
+    with STORES[name]() as open_store, contextlib.closing(open_store()) as store:
         item = new("x", store="social")
         (id_,) = store.add([item], now=NOW)
         (memory,) = store.get([id_], looking())

@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "requirements.md"
 SOURCES = ("000", "001", "002", "003")
 OPEN = re.compile(r"open: \S.+")
-OF_CASES = "test_the_sqlite_store_conforms"
-CASES = frozenset(f"{OF_CASES}[{case.name}]" for case in STORE_CASES)
+OF_CASES = "test_the_store_conforms"
+CASES = frozenset(f"{OF_CASES}[sqlite-{case.name}]" for case in STORE_CASES)
 
 
 @attrs.frozen(kw_only=True)
@@ -107,7 +107,7 @@ def test_what_is_shown(source):
         ("`tests/test_a.py::test_b`", "`tests/test_a.py::test_b`: no such test"),
         ("`tests/test_a.py::helper`", "`tests/test_a.py::helper`: no such test"),
         ("`tests/test_a.py`", "`tests/test_a.py`: name the test"),
-        (f"`tests/test_a.py::{OF_CASES}[touched]`", None),
+        (f"`tests/test_a.py::{OF_CASES}[sqlite-touched]`", None),
         (f"`tests/test_a.py::{OF_CASES}[none]`", f"`tests/test_a.py::{OF_CASES}[none]`: no such test"),
         (f"`tests/test_a.py::{OF_CASES}`", f"`tests/test_a.py::{OF_CASES}`: name the case"),
     ],

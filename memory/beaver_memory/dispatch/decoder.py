@@ -2,101 +2,32 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import attrs
 import cattrs
-from cattrs.errors import ForbiddenExtraKeysError
+from cattrs.errors import IterableValidationError, IterableValidationNote
 from cattrs.gen import make_dict_structure_fn
 
-from beaver_hostspecs import scrub
-from beaver_hostspecs.neutralising import neutralise
 from beaver_memory.dispatch.envelopes import Problem, Source
+from beaver_memory.dispatch.filter_fields import Narrowing
+from beaver_memory.dispatch.problems import MOST_PROBLEMS, InvalidFields, Unfit, problems_of
+from beaver_memory.dispatch.size import problem_of_size
 from beaver_memory.filters import Filters
-from beaver_memory.records import Owner, Scope, Store
+from beaver_memory.records import Owner, Store
 from beaver_memory.runtime.table import Operation
 
 T = TypeVar("T")
 Hook = Callable[[Any, Any], Any]
-
-MOST_PROBLEMS = 20
-"""Problems that one response names."""
 
 OF_ALL_OWNERS = frozenset({"every_owner", "figures", "embeddings", "check", "reindex"})
 """Fields that ask for facts about the memories of all owners."""
 
 NOT_YOURS = "This caller may not name it; leave it out."
 
-LONGEST_NAME = 40
-"""Characters of an unknown field's name that a problem shows."""
-
 _FILLED_IN = (Filters, Owner)
 """Records that `decode` puts into a request itself; no transport may."""
-
-_AT = " @ "
-"""What stands between a problem and its place in the texts of cattrs."""
-
-
-class InvalidFields(Exception):
-    """A request cannot be decoded.
-
-    Attributes:
-        problems: the wrong fields.
-    """
-
-    def __init__(self, problems: tuple[Problem, ...]) -> None:
-        self.problems = problems
-        super().__init__(f"{len(problems)} fields are wrong")
-
-
-@attrs.frozen(kw_only=True)
-class Narrowing:
-    """The fields of `visible` and of `own` in a request: they narrow what the source may see, and never widen it."""
-
-    stores: tuple[Store, ...] = tuple(Store)
-    types: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    people: tuple[str, ...] = ()
-    file: str = ""
-    scopes: tuple[Scope, ...] = ()
-    project: str = ""
-    session: str = ""
-    agent: str = ""
-    sources: tuple[str, ...] = ()
-    after: datetime | None = None
-    before: datetime | None = None
-    as_of: datetime | None = None
-    lapsed: bool = False
-
-    def applied(self, base: Filters) -> Filters:
-        """Return filters for the memories that both `base` and this narrowing show."""
-        given: dict[str, Any] = {
-            "stores": tuple({*base.stores} & {*self.stores}),
-            "tags": tuple({*base.tags, *self.tags}),
-            "file": self.file or base.file,
-            "after": max((each for each in (base.after, self.after) if each is not None), default=None),
-            "before": min((each for each in (base.before, self.before) if each is not None), default=None),
-            "lapsed": base.lapsed and self.lapsed,
-        }
-        given |= {name: _both(getattr(base, name), getattr(self, name)) for name in _ANY_OF}
-        given |= {name: getattr(base, name) or getattr(self, name) for name in _ONE}
-        apart = any(getattr(base, name) and not given[name] for name in _ANY_OF) or not _within(self.file, base.file)
-        return attrs.evolve(base, **given, owners=() if apart else base.owners)
-
-
-_ANY_OF = ("types", "people", "scopes", "sources")
-"""Conditions that a memory fits by one of their values; an empty tuple is no condition."""
-
-_ONE = ("project", "session", "agent", "as_of")
-"""Conditions with one value; that of the source holds."""
-
-
-def _both(base: tuple[str, ...], given: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(each for each in given if each in base) if base and given else base or given
-
-
-def _within(file: str, folder: str) -> bool:
-    return not (file and folder) or file == folder or file.startswith(f"{folder.rstrip('/')}/")
 
 
 def decode(operation: Operation[T, Any], fields: Mapping[str, Any], source: Source) -> T:
@@ -105,12 +36,14 @@ def decode(operation: Operation[T, Any], fields: Mapping[str, Any], source: Sour
     Raises:
         InvalidFields: a field is unknown, missing or of the wrong type, or names what the source may not name.
     """
+    if too_large := problem_of_size(fields):
+        raise InvalidFields((too_large,))
     body = dict(fields)
-    problems = [*_narrow(body, operation, source), *_fill(body, operation, source)]
+    problems = [*_narrow(body, operation, source), *islice(_fill(body, operation, source), MOST_PROBLEMS)]
     try:
         request = _CONVERTER.structure(body, operation.request)
     except Exception as error:  # noqa: BLE001 - each cause becomes a problem
-        problems += _problems(error, "")
+        problems += problems_of(error, "")
     if problems:
         raise InvalidFields(tuple(problems[:MOST_PROBLEMS]))
     return request
@@ -122,10 +55,12 @@ def structure(kind: type[T], fields: Mapping[str, Any]) -> T:
     Raises:
         InvalidFields: a field is unknown, missing or of the wrong type.
     """
+    if too_large := problem_of_size(fields):
+        raise InvalidFields((too_large,))
     try:
-        return _CONVERTER.structure(fields, kind)
+        return _CONVERTER.structure(dict(fields), kind)
     except Exception as error:
-        raise InvalidFields(tuple(_problems(error, ""))) from error
+        raise InvalidFields(tuple(problems_of(error, ""))) from error
 
 
 def _narrow(body: dict[str, Any], operation: Operation[Any, Any], source: Source) -> Iterator[Problem]:
@@ -136,7 +71,7 @@ def _narrow(body: dict[str, Any], operation: Operation[Any, Any], source: Source
                 body[name] = _CONVERTER.structure(body.get(name, {}), Narrowing).applied(base)
             except Exception as error:  # noqa: BLE001 - each cause becomes a problem
                 body[name] = base
-                yield from _problems(error, name)
+                yield from problems_of(error, name)
 
 
 def _fill(body: dict[str, Any], operation: Operation[Any, Any], source: Source) -> Iterator[Problem]:
@@ -164,10 +99,6 @@ def _may_name(source: Source, name: str, value: object) -> bool:
 
 
 # --- Types ------------------------------------------------------------------------------------------------------------
-
-
-class Unfit(TypeError):
-    """A value of the wrong type. The error names the right type, and does not hold the value."""
 
 
 def _plain(kind: type, wanted: str, *kinds: type) -> Hook:
@@ -199,12 +130,23 @@ def _choice(kind: Any, _: object = None) -> Hook:
 
 
 def _tuple(kind: Any, converter: cattrs.Converter) -> Hook:
-    items: Any = list.__class_getitem__(get_args(kind)[0])
+    item = get_args(kind)[0]
 
     def hook(value: Any, _: object) -> Any:
         if not isinstance(value, list):
             raise Unfit("must be a list")
-        return tuple(converter.structure(value, items))
+        found, wrong = [], list[Exception]()
+        for place, each in enumerate(value):
+            try:
+                found.append(converter.structure(each, item))
+            except Exception as error:  # noqa: BLE001 - each cause becomes a problem
+                error.add_note(IterableValidationNote(f"entry {place}", place, item))
+                wrong.append(error)
+                if len(wrong) == MOST_PROBLEMS:
+                    break
+        if wrong:
+            raise IterableValidationError("wrong entries", wrong, kind)
+        return tuple(found)
 
     return hook
 
@@ -244,32 +186,3 @@ def _converter() -> cattrs.Converter:
 
 
 _CONVERTER = _converter()
-
-
-# --- Problems ---------------------------------------------------------------------------------------------------------
-
-
-def _problems(error: Exception, path: str) -> list[Problem]:
-    """Return the problems in an error of the converter."""
-    found = []
-    for line in cattrs.transform_error(error, path=path, format_exception=_sentence):
-        sentence, _, place = line.rpartition(_AT)
-        found.append(Problem(code="invalid", field=place.lstrip("."), sentence=sentence))
-    return found
-
-
-def _sentence(error: BaseException, _: object) -> str:
-    match error:
-        case Unfit():
-            return f"It {error}."
-        case ForbiddenExtraKeysError():
-            names = sorted(scrub(neutralise(name))[:LONGEST_NAME] for name in error.extra_fields)
-            return f"Unknown fields: {', '.join(names[:MOST_PROBLEMS])}."
-        case KeyError():
-            return "It is missing."
-        case ValueError(args=(_, attrs.Attribute(name=name), *_)):
-            return f"`{name}` is out of range."
-        case ValueError():
-            # attrs puts the value behind a colon.
-            return f"It does not fit: {str(error).partition(': ')[0]}."
-    return "It does not fit."

@@ -6,22 +6,29 @@ import json
 from collections import OrderedDict
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import attrs
 
-from beaver_hostspecs import PluginError
-from beaver_memory.dispatch.decoder import InvalidFields, decode, structure
+from beaver_hostspecs import BeaverError
+from beaver_memory.dispatch.decoder import decode, structure
 from beaver_memory.dispatch.encoder import encode
 from beaver_memory.dispatch.envelopes import Problem, RequestEnvelope, ResponseEnvelope, Status
+from beaver_memory.dispatch.problems import InvalidFields
+from beaver_memory.dispatch.size import problem_of_size
 from beaver_memory.errors import InvalidRequest
 from beaver_memory.records import Store
 from beaver_memory.runtime.memory_runtime import MemoryRuntime
+from beaver_memory.runtime.operations import Operations
 from beaver_memory.runtime.requests import CloseRequest
 from beaver_memory.runtime.table import EVERYONE, OPERATIONS, OWNER_AND_HOST, Caller, Operation
 
 _ANY_TIME = datetime.fromtimestamp(0, UTC)
+
+_Answered = tuple[asyncio.Future[str], asyncio.Future[ResponseEnvelope]]
+"""The digest of a request with a key, and its response."""
 
 MOST_RESPONSES = 1_000
 """Responses that are kept for repeated idempotency keys."""
@@ -49,7 +56,7 @@ class Dispatcher:
 
     def __init__(self, runtime: MemoryRuntime, operations: Mapping[str, Operation[Any, Any]] = OPERATIONS) -> None:
         self._runtime, self._operations = runtime, operations
-        self._responses: OrderedDict[tuple[object, ...], tuple[str, asyncio.Task[ResponseEnvelope]]] = OrderedDict()
+        self._responses: OrderedDict[tuple[object, ...], _Answered] = OrderedDict()
 
     async def dispatch(self, envelope: RequestEnvelope) -> ResponseEnvelope:
         """Return the response to a request. Only cancellation and faults of the program raise."""
@@ -100,14 +107,21 @@ class Dispatcher:
             raise _rejected("refused", "not_allowed", f"Only these callers may use `{envelope.operation}`: {allowed}.")
 
     async def _carried_out(self, operation: Operation[Any, Any], envelope: RequestEnvelope) -> ResponseEnvelope:
+        """Decode the request, carry it out and encode its report, all in one thread of the memory."""
         try:
-            request = decode(operation, envelope.request, envelope.source)
-            report = await self._runtime.carry_out(operation, request)
+            return await self._runtime.run(partial(self._answer, operation, envelope), wrote=operation.writes)
+        except InvalidFields as error:
+            return self._response(envelope, "invalid", problems=error.problems)
         except InvalidRequest as error:
             problem = Problem(code="invalid", field=error.field, sentence=str(error))
             return self._response(envelope, "invalid", problems=(problem,))
-        except PluginError as error:
+        except BeaverError as error:
             return self._response(envelope, "failed", problems=(_fault(error, envelope.source.caller),))
+
+    def _answer(
+        self, operation: Operation[Any, Any], envelope: RequestEnvelope, operations: Operations
+    ) -> ResponseEnvelope:
+        report = operation.run(operations, decode(operation, envelope.request, envelope.source))
         refusal = getattr(report, "refusal", None)
         if refusal is None:
             return self._response(envelope, "done", report=encode(report))
@@ -117,18 +131,17 @@ class Dispatcher:
     async def _once(self, operation: Operation[Any, Any], envelope: RequestEnvelope) -> ResponseEnvelope:
         """Carry out a request with an idempotency key, unless the key's first request has been or is being answered."""
         key = (envelope.source.owner, envelope.source.name, envelope.idempotency_key)
-        digest = _digest(envelope)
-        first, task = self._responses.get(key, (digest, None))
-        if first != digest:
+        digest = asyncio.ensure_future(asyncio.to_thread(_digest, envelope))
+        if (first := self._responses.get(key)) is None:
+            task = asyncio.ensure_future(self._carried_out(operation, envelope))
+            self._responses[key] = (digest, task)
+            task.add_done_callback(lambda done: self._settle(key, done))
+            return await asyncio.shield(task)
+        if await digest != await asyncio.shield(first[0]):
             raise _rejected("refused", "key_in_use", "The idempotency key belongs to another request; use a new one.")
-        if task is not None:
-            return attrs.evolve(await asyncio.shield(task), replayed=True)
-        task = asyncio.ensure_future(self._carried_out(operation, envelope))
-        self._responses[key] = (digest, task)
-        task.add_done_callback(lambda done: self._settle(key, done))
-        return await asyncio.shield(task)
+        return attrs.evolve(await asyncio.shield(first[1]), replayed=True)
 
-    def _settle(self, key: tuple[object, ...], done: "asyncio.Task[ResponseEnvelope]") -> None:
+    def _settle(self, key: tuple[object, ...], done: "asyncio.Future[ResponseEnvelope]") -> None:
         """Drop a response that the caller may correct or repeat, and the oldest responses beyond the limit."""
         if done.cancelled() or done.exception() is not None or done.result().status in {"invalid", "failed"}:
             self._responses.pop(key, None)
@@ -157,7 +170,7 @@ def _rejected(status: Status, code: str, sentence: str) -> Rejected:
     return Rejected(status, (Problem(code=code, sentence=sentence),))
 
 
-def _fault(error: PluginError, caller: Caller) -> Problem:
+def _fault(error: BeaverError, caller: Caller) -> Problem:
     """Return the problem of a fault. Only the owner is shown its text, which may name a path."""
     category = getattr(error, "category", "fault")
     shown = str(error) if caller is Caller.OWNER else f"The memory cannot do its work ({category}); try again later."
@@ -165,9 +178,17 @@ def _fault(error: PluginError, caller: Caller) -> Problem:
 
 
 def _digest(envelope: RequestEnvelope) -> str:
-    """Return what makes two requests the same: their fields, and the rights of their sources."""
+    """Return what makes two requests the same: their fields, and the rights of their sources. Blocking.
+
+    A request that is too large to be decoded has none, and is answered as such.
+    """
+    if problem_of_size(envelope.request):
+        return ""
     source = envelope.source
     rights = [attrs.evolve(each, now=_ANY_TIME) for each in (source.visible, source.own)]
     told = [envelope.operation, envelope.request, source.caller, source.store, source.every_owner, repr(rights)]
-    text = json.dumps(told, sort_keys=True, default=repr)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    digest = hashlib.sha256()
+    # `dumps` would keep every other thread waiting until a large request is one text.
+    for part in json.JSONEncoder(sort_keys=True, default=repr).iterencode(told):
+        digest.update(part.encode("ascii"))
+    return digest.hexdigest()

@@ -49,17 +49,33 @@ class CapabilityCatalog:
             raise AttributeError(name) from None
 
 
-def capability_of(operation: Operation[Any, Any], profile: Profile, services: RuntimeServices) -> Capability:
-    """Return whether a memory with this profile and these services carries out an operation."""
-    missing = sorted(each for each in operation.services if getattr(services, each, None) is None)
+def capability_of(
+    operation: Operation[Any, Any], profile: Profile, services: RuntimeServices, lacks: Mapping[str, str]
+) -> Capability:
+    """Return whether a memory carries out an operation.
+
+    Args:
+        operation: the operation.
+        profile: of the memory.
+        services: of the process.
+        lacks: for each service of the open memory itself, why it is missing; empty if it is there.
+    """
     if operation.name in profile.withheld:
         return Capability(visible=False, reason=f"the profile {profile.name} withholds it")
-    return Capability(visible=False, reason=f"it needs {', '.join(missing)}") if missing else Capability()
+    reasons = [lacks.get(each, _lack_of(each, services)) for each in sorted(operation.services)]
+    reason = ", ".join(filter(None, reasons))
+    return Capability(visible=not reason, reason=reason)
 
 
-def capability_catalog(profile: Profile, services: RuntimeServices, embedder: str | None) -> CapabilityCatalog:
+def _lack_of(service: str, services: RuntimeServices) -> str:
+    return "" if getattr(services, service, None) is not None else f"it needs {service}"
+
+
+def capability_catalog(
+    profile: Profile, services: RuntimeServices, lacks: Mapping[str, str], embedder: str | None
+) -> CapabilityCatalog:
     """Return the catalogue of a memory."""
-    found = {name: capability_of(each, profile, services) for name, each in OPERATIONS.items()}
+    found = {name: capability_of(each, profile, services, lacks) for name, each in OPERATIONS.items()}
     found |= {"capabilities": Capability(), "close": Capability()}
     return CapabilityCatalog(
         profile=profile.name,

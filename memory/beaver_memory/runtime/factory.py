@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import attrs
@@ -26,10 +27,12 @@ class OpenEngine:
     Attributes:
         engine: the engine; `close` closes its store and its embedders.
         embedder: the configured embedder, if it is available.
+        lacks: for each service that opening provides, why it is missing; empty if it is there.
     """
 
     engine: MemoryEngine
     embedder: Embedder | None
+    lacks: Mapping[str, str]
 
 
 def open_engine(profile: Profile, location: SqliteLocation, services: RuntimeServices) -> OpenEngine:
@@ -69,7 +72,7 @@ def open_engine(profile: Profile, location: SqliteLocation, services: RuntimeSer
         )
         # From here on the engine closes them.
         opened.pop_all()
-    return OpenEngine(engine=engine, embedder=embedders.current)
+    return OpenEngine(engine=engine, embedder=embedders.current, lacks={"embedder": _lack(embedders)})
 
 
 def indexes_of(database: Path) -> Path:
@@ -111,6 +114,13 @@ def _nearest(profile: Profile, store: SqliteStore, services: RuntimeServices) ->
     tables = TableSearch(store.vec_tables(), told)
     tables.begin()
     return tables
+
+
+def _lack(embedders: Embedders) -> str:
+    """Return why there is no embedder, or an empty text."""
+    if embedders.trouble is not None:
+        return f"it needs an embedder, and the configured one is unavailable ({embedders.trouble.category})"
+    return "it needs an embedder, and none is configured" if embedders.current is None else ""
 
 
 def _tell(embedders: Embedders, services: RuntimeServices) -> None:

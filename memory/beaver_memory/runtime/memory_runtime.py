@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Self, TypeVar
 
 from beaver_memory.errors import OperationUnavailable, RuntimeNotOpen, RuntimeOverloaded
@@ -59,6 +59,7 @@ class MemoryRuntime:
         self.troubles = services.troubles
         self._workers = Workers("beaver-memory")
         self._operations: Operations | None = None
+        self._lacks: Mapping[str, str] = {}
         self._upkeep: Upkeep | None = None
         self._closing = False
 
@@ -116,6 +117,7 @@ class MemoryRuntime:
     move = _in_thread(table.MOVE)
     export = _in_thread(table.EXPORT)
     import_ = _in_thread(table.IMPORT)
+    embed = _in_thread(table.EMBED)
     recover = _in_thread(table.RECOVER)
 
     async def carry_out(self, operation: Operation[Q, R], request: Q) -> R:
@@ -131,12 +133,12 @@ class MemoryRuntime:
 
     def capability(self, operation: Operation[Any, Any]) -> Capability:
         """Return whether this memory carries out an operation."""
-        return capability_of(operation, self.profile, self.services)
+        return capability_of(operation, self.profile, self.services, self._lacks)
 
     def capabilities(self) -> CapabilityCatalog:
         """Return which operations this memory carries out, and with what."""
         embedder = None if self._operations is None else self._operations.embedder
-        return capability_catalog(self.profile, self.services, embedder)
+        return capability_catalog(self.profile, self.services, self._lacks, embedder)
 
     async def close(self, request: CloseRequest | None = None) -> CloseReport:
         """Store which memories were recalled, and close the memory. An operation that hangs is left running."""
@@ -185,6 +187,7 @@ class MemoryRuntime:
     def _open(self) -> None:
         """Open the engine, in a thread; the caller of `open` may have given up by then."""
         opened = open_engine(self.profile, self.location, self.services)
+        self._lacks = opened.lacks
         self._operations = Operations(opened.engine, opened.embedder, self.profile, self.location, self.services)
 
     def _close(self) -> None:

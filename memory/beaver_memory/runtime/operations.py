@@ -2,8 +2,7 @@
 
 import itertools
 import threading
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from operator import itemgetter
 
 import attrs
@@ -11,16 +10,16 @@ import attrs
 from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import InvalidRequest, StoreError
-from beaver_memory.layers import BATCH
 from beaver_memory.patterns import parsed
 from beaver_memory.query import Query
 from beaver_memory.records import Owner
-from beaver_memory.runtime.embedders import remember
 from beaver_memory.runtime.export_pages import ExportPages
 from beaver_memory.runtime.gates import first_refusal
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.projection import memory_block
+from beaver_memory.runtime.recovery import Progress, Recovery
 from beaver_memory.runtime.reports import (
+    EmbedReport,
     ExportReport,
     ForgetReport,
     HistoryReport,
@@ -36,6 +35,7 @@ from beaver_memory.runtime.reports import (
     WriteReport,
 )
 from beaver_memory.runtime.requests import (
+    EmbedRequest,
     ExportRequest,
     ForgetRequest,
     GetRequest,
@@ -61,9 +61,6 @@ FITS = 0.01
 MOST_TOUCHED = 10_000
 """Ids of recalled memories that are kept until `write_touches` stores them."""
 
-Progress = Callable[[int, int], object]
-"""Receives how many memories are done, and how many there are."""
-
 
 class Operations:
     """The operations of an open memory. Thread-safe; every method may wait for a disk.
@@ -88,10 +85,11 @@ class Operations:
         services: RuntimeServices,
     ) -> None:
         self.engine, self._embedder = engine, embedder
-        self._profile, self._location = profile, location
+        self._profile = profile
         self.clock, self.trace, self.troubles = services.clock, services.trace, services.troubles
         self._touched: set[tuple[str, int]] = set()
         self._exports = ExportPages(engine)
+        self._recovery = Recovery(engine, embedder, profile, location)
         self._lock = threading.Lock()
 
     # --- Writing ------------------------------------------------------------------------------------------------
@@ -248,18 +246,15 @@ class Operations:
         Raises:
             EmbeddingError: the embedder fails.
         """
-        embedded = 0
-        while request.embed and (done := self.embed_some()):
-            embedded += done
-        built = self._reindexed(progress) if request.reindex else 0
-        return RecoverReport(trigger=request.trigger, embedded=embedded, reindexed=built)
+        return self._recovery.recover(request, progress)
 
-    def _reindexed(self, progress: Progress | None) -> int:
-        owners = self.engine.store.owners()
-        total, done = sum(map(self.engine.store.count, owners)), 0
-        for owner in owners:
-            done += self.engine.reindex(owners=[owner], progress=partial(_advance, progress, done, total))
-        return done
+    def embed(self, request: EmbedRequest) -> EmbedReport:
+        """Embed memories that have no embedding yet, the newest first; say how many wait.
+
+        Raises:
+            EmbeddingError: the embedder fails.
+        """
+        return self._recovery.embed(request)
 
     # --- For the process that holds the memory ------------------------------------------------------------------
 
@@ -304,16 +299,12 @@ class Operations:
             EmbeddingError: the embedder fails.
             OSError: all memories are embedded, and the record of the embedder cannot be written.
         """
-        done = self.engine.embed(limit=BATCH)
-        if not done and self._embedder is not None:
-            remember(self._profile.embedding, self._embedder, self._location.state_folder)
-        return done
+        return self._recovery.embed_some()
 
     @property
     def embedder(self) -> str | None:
         """The provider, model and dimensions of the configured embedder, or `None`."""
-        identity = None if self._embedder is None else self._embedder.identity
-        return None if identity is None else f"{identity.provider} {identity.model}, {identity.dimensions} dimensions"
+        return self._recovery.embedder_name
 
     @property
     def is_joint(self) -> bool:
@@ -332,8 +323,3 @@ class Operations:
             self.write_touches()
         finally:
             self.engine.close()
-
-
-def _advance(progress: Progress | None, before: int, total: int, here: int, _: int) -> None:
-    if progress is not None:
-        progress(before + here, total)

@@ -186,6 +186,21 @@ class ExportReport:
 
 
 @attrs.frozen(kw_only=True)
+class EmbedReport:
+    """The outcome of embedding.
+
+    Attributes:
+        embedded: how many memories were embedded.
+        pending: how many memories of the owners in the request still wait.
+        embedder: the embedder.
+    """
+
+    embedded: int = 0
+    pending: int = 0
+    embedder: str = ""
+
+
+@attrs.frozen(kw_only=True)
 class RecoverReport:
     """The outcome of a recovery.
 

@@ -281,16 +281,31 @@ class ImportRequest:
 
 
 @attrs.frozen(kw_only=True)
+class EmbedRequest:
+    """Embeds memories that have no embedding yet, the newest first.
+
+    Attributes:
+        owners: the owners whose memories are embedded; all owners if `None`.
+        limit: the most memories; 0 only counts those that wait.
+    """
+
+    owners: tuple[Owner, ...] | None = None
+    limit: int = field(default=1_000, validator=_count(0, MOST_IDS))
+
+
+@attrs.frozen(kw_only=True)
 class RecoverRequest:
     """Brings embeddings and indexes up to date with the store.
 
     Attributes:
         trigger: what asks for it.
+        owners: the owners whose memories are embedded and indexed; all owners if `None`.
         embed: whether memories without an embedding are embedded.
         reindex: whether the indexes are built anew.
     """
 
     trigger: Trigger = "operator"
+    owners: tuple[Owner, ...] | None = None
     embed: bool = True
     reindex: bool = False
 

@@ -127,6 +127,14 @@ IMPORT = Operation(
     callers=OWNER,
     writes=True,
 )
+EMBED = Operation(
+    name="embed",
+    request=requests.EmbedRequest,
+    report=reports.EmbedReport,
+    run=Operations.embed,
+    callers=OWNER_AND_HOST,
+    services=frozenset({"embedder"}),
+)
 RECOVER = Operation(
     name="recover",
     request=requests.RecoverRequest,
@@ -151,6 +159,7 @@ _ROWS: tuple[Operation[Any, Any], ...] = (
     MOVE,
     EXPORT,
     IMPORT,
+    EMBED,
     RECOVER,
 )
 

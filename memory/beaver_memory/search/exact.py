@@ -10,7 +10,7 @@ import numpy as np
 from beaver_memory.patterns import Pattern, words_in
 from beaver_memory.records import Memory
 from beaver_memory.search.select import Choice
-from beaver_memory.search.words import folded
+from beaver_memory.texts import folded
 
 MOST = 2_000
 """Memories that are ranked, the newest first."""

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 
+from beaver_memory.texts import folded, plain
 from beaver_toolkit.words import HANGUL, SIGNS, SPACELESS, SYMBOLS, pairs
 
 _LETTERS = rf"[^\W_](?:[^\W_]|[{SIGNS}])*"
@@ -50,13 +51,6 @@ def terms_of(word: str, root: Callable[[str], str]) -> Iterable[str]:
     return _spaced(word, root)
 
 
-def folded(text: str) -> str:
-    """Return a text without case, accents and compatibility forms."""
-    if text.isascii():
-        return text.lower()
-    return _plain(text.casefold())
-
-
 def named(name: str) -> str:
     """Return the first word of a name, as others would say it; an empty text if there is none."""
     found = _WORD.search(name)
@@ -82,12 +76,6 @@ def _spaced(word: str, root: Callable[[str], str]) -> Iterator[str]:
         return
     yield root(bare)
     if "_" in word or not (word.islower() or word[1:].islower()):
-        parts = _PARTS.findall(word if word.isascii() else _plain(word))
+        parts = _PARTS.findall(word if word.isascii() else plain(word))
         if len(parts) > 1:
             yield from (root(part) for part in map(folded, parts) if part not in STOP_WORDS)
-
-
-def _plain(text: str) -> str:
-    """Return a text without accents and compatibility forms."""
-    parts = unicodedata.normalize("NFKD", text)
-    return "".join(each for each in parts if not unicodedata.combining(each))

@@ -1,12 +1,13 @@
-"""What a change does to a memory, whatever the database."""
+"""What a change does to a memory and to its history, whatever the database."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import attrs
 
 from beaver_hostspecs.tokens import estimate_tokens
-from beaver_memory.records import Memory
+from beaver_memory.records import Change, Memory, Store
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.rows import ANALYSED, EMBEDDED, clean, stored
 
@@ -53,3 +54,29 @@ def columns(
     if EMBEDDED & {*differing}:
         found |= {"hash": bytes.fromhex(new.hash), "token_count": new.token_count}
     return found
+
+
+def later_end(one: datetime | None, other: datetime | None) -> datetime | None:
+    """Return the later of two ends; `None` means never."""
+    return None if one is None or other is None else max(one, other)
+
+
+def visible_history(
+    added_at: datetime, changes: Sequence[Change], store: Store, stores: Collection[Store]
+) -> list[Change]:
+    """Return the history of a memory, oldest first: its addition, and the changes within some stores.
+
+    Args:
+        added_at: when the store got the memory.
+        changes: all changes, oldest first.
+        store: the store of the memory now.
+        stores: the visible stores.
+    """
+    visible: list[Change] = []
+    for change in reversed(changes):
+        # A change holds only the changed fields: going backwards tells in which store the memory was before.
+        before = change.old.get("store", store)
+        if {before, store} <= {*stores}:
+            visible.append(change)
+        store = before
+    return [Change(event="ADD", at=added_at), *reversed(visible)]

@@ -1,0 +1,59 @@
+"""The filters in a request: they narrow what its source may see, and never widen it. Pure."""
+
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from beaver_memory.filters import Filters
+from beaver_memory.records import Scope, Store
+
+
+@attrs.frozen(kw_only=True)
+class Narrowing:
+    """The fields of `visible` and of `own` in a request: they narrow what the source may see, and never widen it."""
+
+    stores: tuple[Store, ...] = tuple(Store)
+    types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
+    file: str = ""
+    scopes: tuple[Scope, ...] = ()
+    project: str = ""
+    session: str = ""
+    agent: str = ""
+    sources: tuple[str, ...] = ()
+    after: datetime | None = None
+    before: datetime | None = None
+    as_of: datetime | None = None
+    lapsed: bool = False
+
+    def applied(self, base: Filters) -> Filters:
+        """Return filters for the memories that both `base` and this narrowing show."""
+        given: dict[str, Any] = {
+            "stores": tuple({*base.stores} & {*self.stores}),
+            "tags": tuple({*base.tags, *self.tags}),
+            "file": self.file or base.file,
+            "after": max((each for each in (base.after, self.after) if each is not None), default=None),
+            "before": min((each for each in (base.before, self.before) if each is not None), default=None),
+            "lapsed": base.lapsed and self.lapsed,
+        }
+        given |= {name: _both(getattr(base, name), getattr(self, name)) for name in _ANY_OF}
+        given |= {name: getattr(base, name) or getattr(self, name) for name in _ONE}
+        apart = any(getattr(base, name) and not given[name] for name in _ANY_OF) or not _within(self.file, base.file)
+        return attrs.evolve(base, **given, owners=() if apart else base.owners)
+
+
+_ANY_OF = ("types", "people", "scopes", "sources")
+"""Conditions that a memory fits by one of their values; an empty tuple is no condition."""
+
+_ONE = ("project", "session", "agent", "as_of")
+"""Conditions with one value; that of the source holds."""
+
+
+def _both(base: tuple[str, ...], given: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(each for each in given if each in base) if base and given else base or given
+
+
+def _within(file: str, folder: str) -> bool:
+    return not (file and folder) or file == folder or file.startswith(f"{folder.rstrip('/')}/")

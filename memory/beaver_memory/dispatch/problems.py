@@ -1,0 +1,64 @@
+"""The problems of a request: every wrong field by its path, and never its value. Pure."""
+
+import heapq
+
+import attrs
+import cattrs
+from cattrs.errors import ForbiddenExtraKeysError
+
+from beaver_hostspecs import scrub
+from beaver_hostspecs.neutralising import neutralise
+from beaver_memory.dispatch.envelopes import Problem
+
+MOST_PROBLEMS = 20
+"""Problems that one response names."""
+
+LONGEST_NAME = 40
+"""Characters of an unknown field's name that a problem shows."""
+
+_AT = " @ "
+"""What stands between a problem and its place in the texts of cattrs."""
+
+
+class InvalidFields(Exception):
+    """A request cannot be decoded.
+
+    Attributes:
+        problems: the wrong fields.
+    """
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        self.problems = problems
+        super().__init__(f"{len(problems)} fields are wrong")
+
+
+class Unfit(TypeError):
+    """A value of the wrong type. The error names the right type, and does not hold the value."""
+
+
+def problems_of(error: Exception, path: str) -> list[Problem]:
+    """Return the problems in an error of the converter."""
+    found = []
+    for line in cattrs.transform_error(error, path=path, format_exception=_sentence):
+        sentence, _, place = line.rpartition(_AT)
+        found.append(Problem(code="invalid", field=place.lstrip("."), sentence=sentence))
+    return found
+
+
+def _sentence(error: BaseException, _: object) -> str:
+    match error:
+        case Unfit():
+            return f"It {error}."
+        case ForbiddenExtraKeysError():
+            names = (
+                scrub(neutralise(name))[:LONGEST_NAME] for name in heapq.nsmallest(MOST_PROBLEMS, error.extra_fields)
+            )
+            return f"Unknown fields: {', '.join(names)}."
+        case KeyError():
+            return "It is missing."
+        case ValueError(args=(_, attrs.Attribute(name=name), *_)):
+            return f"`{name}` is out of range."
+        case ValueError():
+            # attrs puts the value behind a colon.
+            return f"It does not fit: {str(error).partition(': ')[0]}."
+    return "It does not fit."

@@ -1,0 +1,49 @@
+"""Counts the contents of a store in memory, and finds damage in it."""
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from beaver_memory.store.in_memory.tables import Database, OwnerTable
+from beaver_memory.store.protocol import IndexRow, VectorRow
+
+
+def stats(database: Database) -> dict[str, Any]:
+    """Return the counts of the store, by name; its bytes are those of texts, terms and embeddings."""
+    tables = database.tables.values()
+    memories = [row.memory for table in tables for row in table.rows.values()]
+    embeddings: Counter[str] = Counter()
+    for table in tables:
+        embeddings.update({model: len(rows) for model, rows in table.vectors.items()})
+    return {
+        "memories": len(memories),
+        "forgotten": sum(row.gone for table in tables for row in table.changes.values()),
+        "owners": len(tables),
+        "stores": dict(Counter(str(memory.store) for memory in memories)),
+        "types": dict(Counter(memory.type for memory in memories)),
+        "embeddings": dict(embeddings),
+        "bytes": sum(map(_bytes, tables)),
+    }
+
+
+def problems(database: Database) -> list[str]:
+    """Return the problems of the store, one sentence each."""
+    return [problem for table in database.tables.values() for problem in _problems(table)]
+
+
+def _bytes(table: OwnerTable) -> int:
+    rows = sum(len(row.memory.text.encode()) + len(row.terms) for row in table.rows.values())
+    return rows + sum(len(row.data) for rows in table.vectors.values() for row in rows.values())
+
+
+def _problems(table: OwnerTable) -> Iterator[str]:
+    tables: list[Mapping[int, IndexRow | VectorRow]] = [table.changes, *table.vectors.values()]
+    each = ([row.version for row in rows.values()] for rows in tables)
+    for versions in each:
+        if any(one >= other for one, other in itertools.pairwise((0, *versions, table.last_version + 1))):
+            yield "The versions of an owner are not in order."
+    if {id_ for id_, row in table.changes.items() if not row.gone} != {*table.rows}:
+        yield "The changes of an owner do not match the memories."
+    if not all(rows.keys() <= table.rows.keys() for rows in table.vectors.values()):
+        yield "Embeddings do not belong to their memories."

@@ -1,0 +1,269 @@
+"""The store in the memory of a process, for any number of its threads."""
+
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from beaver_memory.errors import StoreError
+from beaver_memory.filters import Filters
+from beaver_memory.patterns import Pattern
+from beaver_memory.records import Change, Kept, Memory, Owner, Person, Scope, SessionSummary
+from beaver_memory.store.bounds import bounded, usable
+from beaver_memory.store.in_memory import embeddings, figures, reads, word_search, writes
+from beaver_memory.store.in_memory.tables import Database, OwnerTable, key_of, last_of, newer
+from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
+from beaver_memory.texts import cleaned, cleaned_all, micros, moment
+
+PLACE = "in memory"
+
+
+class InMemoryStore:
+    """Keeps memories until the process ends; see `SingleStore` for what each method does.
+
+    Every method raises `StoreError` after `close`. Another store over the same database goes on.
+
+    Args:
+        database: the rows, which other stores may share; empty ones unless given.
+    """
+
+    def __init__(self, database: Database | None = None) -> None:
+        self._database = Database() if database is None else database
+        self._analyser: int | None = None
+        self._closed = False
+
+    @property
+    def identity(self) -> str:
+        """The random name of the database, made once."""
+        return self._database.identity
+
+    def close(self) -> None:
+        """Close the store. Closing again does nothing."""
+        self._closed = True
+
+    # --- Memories -----------------------------------------------------------------------------------------------
+
+    def add(self, items: Sequence[Analysed], *, now: datetime) -> list[int]:
+        """Store memories, all or none of them; return their ids, in order."""
+        with self._analysed() as database:
+            return writes.add(database, items, now)
+
+    def remember(self, items: Sequence[Analysed], *, now: datetime, mention: bool) -> list[Kept]:
+        """Store memories that the store does not hold yet, all or none; return the outcome of each, in order."""
+        with self._analysed() as database:
+            return writes.remember(database, items, now, mention=mention)
+
+    def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
+        """Return for each memory whether `remember` would find it in the store."""
+        with self._locked() as database:
+            return [writes.is_there(database, item, now) for item in items]
+
+    def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
+        """Return the visible memories among `ids`, in the order of `ids`, each once."""
+        with self._locked() as database:
+            return [row.memory for row in reads.visible(database, ids, filters).values()]
+
+    def recent(self, filters: Filters, *, limit: int) -> list[Memory]:
+        """Return the newest visible memories, newest first."""
+        with self._locked() as database:
+            return reads.recent(database, filters, limit)
+
+    def matching(self, patterns: Sequence[Pattern], filters: Filters, *, limit: int) -> list[int]:
+        """Return ids of visible memories that hold all of some phrases and prefixes, newest first."""
+        with self._locked() as database:
+            return word_search.matching(database, patterns, filters, limit)
+
+    def timeline(self, anchor: int, filters: Filters, *, before: int, after: int) -> list[Memory]:
+        """Return a memory with its neighbours in time, oldest first; an empty list if the anchor is not visible."""
+        with self._locked() as database:
+            return reads.timeline(database, anchor, filters, before=before, after=after)
+
+    def neighbours(
+        self, at: datetime, id_: int, filters: Filters, *, before: int, after: int
+    ) -> tuple[list[Memory], list[Memory]]:
+        """Return the memories before and after a moment and an id, the nearest first."""
+        with self._locked() as database:
+            return reads.neighbours(database, (at, id_), filters, before=before, after=after)
+
+    def touch(self, ids: Iterable[int], *, tenant: str, now: datetime) -> None:
+        """Record that memories of a tenant were recalled; gives no new version."""
+        with self._locked() as database:
+            writes.touch(database, tenant, usable(ids), now)
+
+    def change(self, id_: int, filters: Filters, *, event: str, now: datetime, **fields: Any) -> Memory | None:
+        """Change fields of one visible memory and add an entry to its history; return `None` if it does not exist.
+
+        Raises:
+            TypeError: a field cannot be changed.
+            ValueError: a value does not fit, or the text of the memory changes and `terms` or `length` is missing.
+        """
+        with self._analysed() as database:
+            return writes.change(database, id_, filters, event=event, now=now, fields=fields)
+
+    def forget(self, ids: Sequence[int], filters: Filters, *, now: datetime) -> list[int]:
+        """Erase text, terms, embeddings and history of visible memories; return their ids."""
+        with self._locked() as database:
+            return writes.forget(database, ids, filters, now)
+
+    def history(self, id_: int, filters: Filters) -> list[Change]:
+        """Return the visible history of a visible memory, oldest first; changes in hidden stores are left out."""
+        with self._locked() as database:
+            return reads.history(database, id_, filters)
+
+    # --- People and sessions ------------------------------------------------------------------------------------
+
+    def people(self, filters: Filters, *, query: str, limit: int) -> list[Person]:
+        """Return people that visible memories are related to, most mentioned first."""
+        with self._locked() as database:
+            return reads.people(database, filters, query, limit)
+
+    def summaries(self, owner: Owner, *, limit: int) -> list[SessionSummary]:
+        """Return the newest session summaries."""
+        with self._owned(owner) as table:
+            ordered = sorted(table.summaries.values(), key=lambda each: (each.agent, each.session))
+        ordered.sort(key=lambda each: each.created_at, reverse=True)
+        return ordered[: bounded(limit)]
+
+    def summarise(self, owner: Owner, summary: SessionSummary) -> None:
+        """Store the summary of an agent's session in place of an earlier one."""
+        kept = _cleaned_summary(summary)
+        with self._locked() as database:
+            database.made(owner).summaries[kept.agent, kept.session] = kept
+
+    # --- Questions of an index ----------------------------------------------------------------------------------
+
+    def versions(self, owners: Sequence[Owner], model: str | None = None) -> list[tuple[int, int]]:
+        """Return `last_version` and, with a model, `last_vector` of each owner, all from the same moment."""
+        with self._locked() as database:
+            tables = [database.table(owner) or OwnerTable(owner) for owner in owners]
+            return [(last_of(each.changes), 0 if model is None else _last_vector(each, model)) for each in tables]
+
+    def settle(self, analyser: int, analyse: Callable[[Memory], Analysed]) -> None:
+        """Bring all terms to one analyser, and keep them there: terms of an older analyser are made anew.
+
+        Raises:
+            StoreError: the terms are of a newer analyser. Later calls raise it too if another store brings in a newer
+                one.
+        """
+        self._analyser = analyser
+        with self._locked() as database:
+            if database.analyser < analyser:
+                _rebuild_terms(database, analyse)
+                database.analyser = analyser
+        with self._analysed():
+            pass
+
+    def last_version(self, owner: Owner) -> int:
+        """Return the version of the newest change of an owner's memories, 0 if there is none."""
+        with self._owned(owner) as table:
+            return last_of(table.changes)
+
+    def changed(self, owner: Owner, after: int, *, limit: int) -> list[IndexRow]:
+        """Return the rows that have a version above `after`, in order of versions, at most `limit`."""
+        with self._analysed(), self._owned(owner) as table:
+            return newer(table.changes, after, limit)
+
+    def count(self, owner: Owner) -> int:
+        """Return how many memories of an owner are not forgotten."""
+        with self._owned(owner) as table:
+            return len(table.rows)
+
+    def ids(self, owner: Owner, scopes: Collection[Scope] = ()) -> list[int]:
+        """Return the ids of an owner's memories in the order of their last change, all or those of `scopes`."""
+        with self._owned(owner) as table:
+            return reads.scoped(table, scopes)
+
+    def owners(self) -> list[Owner]:
+        """Return the owners that have memories."""
+        with self._locked() as database:
+            return [owner for owner, table in database.tables.items() if table.rows]
+
+    def unembedded(self, owner: Owner, model: str, *, limit: int) -> list[tuple[int, str]]:
+        """Return ids and texts of live memories that have no embedding by `model`, newest first."""
+        with self._owned(owner) as table:
+            return embeddings.missing(table, cleaned(model), limit)
+
+    def pending(self, owner: Owner | None, model: str) -> int:
+        """Return how many live memories have no embedding by `model`, of one owner or of all."""
+        with self._locked() as database:
+            return embeddings.pending(database, owner, cleaned(model))
+
+    def put_vectors(
+        self, owner: Owner, model: str, vectors: Sequence[tuple[int, bytes]], *, texts: Mapping[int, str] | None = None
+    ) -> None:
+        """Replace the embeddings by `model`; skip memories whose text has changed since."""
+        with self._owned(owner) as table:
+            embeddings.put(table, cleaned(model), vectors, {} if texts is None else texts)
+
+    def vectors(self, owner: Owner, model: str, after: int, *, limit: int) -> list[VectorRow]:
+        """Return embeddings that were stored after version `after`, in order of versions."""
+        with self._owned(owner) as table:
+            return newer(table.vectors.get(cleaned(model), {}), after, limit)
+
+    def last_vector(self, owner: Owner, model: str) -> int:
+        """Return the version of the newest embedding by `model`, 0 if there is none."""
+        with self._owned(owner) as table:
+            return _last_vector(table, model)
+
+    def drop_vectors(self, model: str) -> int:
+        """Delete all embeddings by a model; return their number."""
+        with self._locked() as database:
+            return embeddings.drop(database, cleaned(model))
+
+    # --- The whole store ----------------------------------------------------------------------------------------
+
+    def stats(self) -> Mapping[str, Any]:
+        """Return figures: memories by store and type, embeddings by model, bytes in use."""
+        with self._locked() as database:
+            return figures.stats(database)
+
+    def check(self) -> list[str]:
+        """Return the problems of the store, one sentence each; an empty list if it is whole."""
+        with self._locked() as database:
+            return figures.problems(database)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[Database]:
+        with self._database.lock:
+            if self._closed:
+                raise StoreError(PLACE, "closed")
+            yield self._database
+
+    @contextlib.contextmanager
+    def _analysed(self) -> Iterator[Database]:
+        """Refuse to mix terms of this store's analyser with those of a newer one."""
+        with self._locked() as database:
+            if self._analyser is not None and database.analyser > self._analyser:
+                raise StoreError(PLACE, "newer")
+            yield database
+
+    @contextlib.contextmanager
+    def _owned(self, owner: Owner) -> Iterator[OwnerTable]:
+        """Lend the table of an owner; an empty one, which is not kept, for an owner that never wrote."""
+        with self._locked() as database:
+            yield database.table(owner) or OwnerTable(key_of(owner))
+
+
+def _last_vector(table: OwnerTable, model: str) -> int:
+    return last_of(table.vectors.get(cleaned(model), {}))
+
+
+def _rebuild_terms(database: Database, analyse: Callable[[Memory], Analysed]) -> None:
+    made = [(table, id_, analyse(row.memory)) for table in database.tables.values() for id_, row in table.rows.items()]
+    for table, id_, item in made:
+        table.set_terms(id_, item.terms, item.length)
+
+
+def _cleaned_summary(summary: SessionSummary) -> SessionSummary:
+    return attrs.evolve(
+        summary,
+        session=cleaned(summary.session),
+        agent=cleaned(summary.agent),
+        request=cleaned(summary.request),
+        outcome=cleaned(summary.outcome),
+        decisions=cleaned_all(summary.decisions),
+        open_items=cleaned_all(summary.open_items),
+        created_at=moment(micros(summary.created_at)),
+    )
