@@ -57,7 +57,7 @@ def open_engine(profile: Profile, location: SqliteLocation, services: RuntimeSer
         for each in (embedders.current, embedders.previous):
             if each is not None:
                 opened.callback(each.close)
-        store = SqliteStore.open(location.database)
+        store = SqliteStore.open(location.database, migrating=services.migrating)
         opened.callback(store.close)
         engine = MemoryEngine(
             store,
@@ -94,7 +94,7 @@ def _personal(profile: Profile, location: SqliteLocation, services: RuntimeServi
         services.report.event("memory_personal_unavailable", category=error.category, remedy=str(error))
         services.troubles.began(PERSONAL, error.category, services.report)
 
-    store = PersonalStore(path, told=told, clock=services.clock)
+    store = PersonalStore(path, told=told, clock=services.clock, migrating=services.migrating)
     return Personal(store=store, indexes=indexes_of(path), nearest=lambda each: _nearest(profile, each, services))
 
 

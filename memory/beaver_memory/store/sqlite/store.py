@@ -30,6 +30,7 @@ from beaver_memory.store.sqlite import (
 )
 from beaver_memory.store.sqlite.connections import PATIENCE, Connector
 from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, TenantOwners, live, live_owners, tenant_number
+from beaver_memory.store.sqlite.preparation import Migrating, silently
 from beaver_memory.store.sqlite.sqlite_vec import VecTables
 from beaver_memory.store.sqlite.version_cache import VersionCache
 from beaver_memory.texts import micros
@@ -49,17 +50,18 @@ class SqliteStore:
         self._standing = VersionCache()
 
     @classmethod
-    def open(cls, path: Path, *, patience: float = PATIENCE) -> "SqliteStore":
+    def open(cls, path: Path, *, patience: float = PATIENCE, migrating: Migrating = silently) -> "SqliteStore":
         """Open the store in a file, and make the file if it is missing; its folder must exist.
 
         Args:
             path: the file.
             patience: how many seconds opening and reading wait for other processes that lock it.
+            migrating: receives the progress when a file of an earlier version is brought to this one.
 
         Raises:
             StoreError: the file cannot be used; the error says why and what to do. No existing file is replaced.
         """
-        connector = Connector(path, patience=patience)
+        connector = Connector(path, patience=patience, migrating=migrating)
         connector.open()
         return cls(connector)
 
