@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 import pytest
