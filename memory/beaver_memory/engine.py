@@ -17,7 +17,7 @@ from beaver_memory.embedding.errors import EmbeddingError
 from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
-from beaver_memory.layers import BATCH, Layer, Personal, Trace
+from beaver_memory.layers import BATCH, Layer, Personal, Trace, View, unchanged
 from beaver_memory.model_switch import ModelSwitch, model_of, query_vector
 from beaver_memory.patterns import Pattern
 from beaver_memory.query import Answer, Query
@@ -56,6 +56,7 @@ class MemoryEngine:
         at_once: how many queries are embedded at once; others wait a moment, and are then searched by words.
         nearest: finds the nearest vectors, in place of the indexes.
         indexes: the folder of the saved indexes, which make opening fast; `None` for none.
+        view: returns the filters by which the indexes are searched.
         weights: the weights of the default formula.
         clock: the source of time.
         trace: receives events, without any content: `trace(event, **facts)`.
@@ -71,6 +72,7 @@ class MemoryEngine:
         at_once: int = AT_ONCE,
         nearest: Nearest | None = None,
         indexes: Path | None = None,
+        view: View = unchanged,
         weights: Weights | None = None,
         clock: Clock | None = None,
         trace: Trace | None = None,
@@ -82,7 +84,7 @@ class MemoryEngine:
         self._trace = _nothing if trace is None else trace
         self._analyser = Analyser()
         self._writer = Writer(self.store, self._analyser)
-        self._own_layer = Layer(store, indexes, nearest, self._trace)
+        self._own_layer = Layer(store, indexes, nearest, self._trace, view=view)
         self._personal_layer: Layer | None = None
         self._lock = threading.Lock()
         self._embedder, before = (

@@ -25,6 +25,14 @@ BATCH = 32
 
 Trace = Callable[..., None]
 
+View = Callable[[Filters], Filters | None]
+"""Returns the filters by which an index is searched for those of a caller; `None` if nothing of it may be seen."""
+
+
+def unchanged(filters: Filters) -> Filters:
+    """Return the filters of the caller."""
+    return filters
+
 
 @attrs.frozen(kw_only=True)
 class Personal:
@@ -43,7 +51,7 @@ class Personal:
     def layer(self, store: SqliteStore, trace: Trace) -> "Layer":
         """Return the layer of the open database."""
         nearest = None if self.nearest is None else self.nearest(store)
-        return Layer(store, self.indexes, nearest, trace, personal=True)
+        return Layer(store, self.indexes, nearest, trace, view=personal_view, personal=True)
 
 
 class Layer:
@@ -54,20 +62,29 @@ class Layer:
         indexes: the folder of the saved indexes, which make opening fast; `None` for none.
         nearest: finds the nearest vectors, in place of the indexes.
         trace: receives events: `trace(event, **facts)`.
-        personal: whether it is the database of the person beside that of a project, which sees only part of it.
+        view: returns the filters by which the indexes are searched.
+        personal: whether it is the database of the person beside that of a project.
     """
 
     def __init__(
-        self, store: SingleStore, indexes: Path | None, nearest: Nearest | None, trace: Trace, *, personal: bool = False
+        self,
+        store: SingleStore,
+        indexes: Path | None,
+        nearest: Nearest | None,
+        trace: Trace,
+        *,
+        view: View = unchanged,
+        personal: bool = False,
     ) -> None:
         self.store = store
+        self._view = view
         self._nearest = nearest
         self._shelf = IndexShelf(store, indexes, trace)
         self._personal = personal
 
     def sources(self, filters: Filters, model: Model | None, *, by_vectors: bool) -> list[SearchSource]:
         """Return the indexes to search, one for each owner."""
-        view = personal_view(filters) if self._personal else filters
+        view = self._view(filters)
         if view is None:
             return []
         shift = PERSONAL_IDS if self._personal else 0
