@@ -21,8 +21,8 @@ from beaver_hooks import Host
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import Memory
 from beaver_hooks.state_folder import plugin_folder
-from beaver_hooks_local import make_plugin
-from beaver_hooks_local.cli import embedders, group, upgrade_bar
+from beaver_hooks_local import make_plugin, upgrade_bar
+from beaver_hooks_local.cli import embedders, group
 from beaver_hooks_local.cli.json_lines import LONGEST_LINE, InvalidMemory, from_fields, read_lines
 from beaver_hooks_local.cli.pipe import lines
 from beaver_hooks_local.cli.progress import Bar, Ended

@@ -9,9 +9,9 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from beaver_hooks_local.cli.upgrade_bar import UpgradeBar
 from beaver_hooks_local.settings import PATH, LocalSettings
 from beaver_hooks_local.trace_file import TraceFile
+from beaver_hooks_local.upgrade_bar import UpgradeBar
 from beaver_hostspecs import (
     Clock,
     Command,

@@ -1,8 +1,10 @@
 """Shows on a terminal that a database of an earlier version is brought to this one."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from beaver_hooks_local.cli.progress import Bar
+if TYPE_CHECKING:
+    from beaver_hooks_local.cli.progress import Bar
 
 MANY = 5_000
 """Rows from which on a migration takes long enough to be shown."""
@@ -19,6 +21,9 @@ class UpgradeBar:
         if total < MANY:
             return
         if self._bar is None:
+            # The commands import this module, and few databases are of an earlier version.
+            from beaver_hooks_local.cli.progress import Bar  # noqa: PLC0415
+
             self._bar = Bar()
         self._bar(done, total, f"Bringing {path.name} to this version of Beaver Hooks (rows)")
         if done >= total:
