@@ -79,14 +79,14 @@ def hit_json(hit: SearchHit) -> dict[str, Any]:
 
 
 def forget_text(report: ForgetReport) -> str:
-    """Return what was forgotten."""
+    """Return the counts of erased messages and sessions as a sentence."""
     whole = f"; {counted(report.emptied, 'session')} had no other, and {_is_are(report.emptied)} deleted"
     done = f"Erased {counted(report.messages, 'message')} of {counted(report.sessions, 'session')}"
     return f"{done}{whole if report.emptied else ''}."
 
 
 def forget_json(report: ForgetReport, found: Sequence[SearchHit], *, dry_run: bool) -> dict[str, Any]:
-    """Return what was forgotten, or would be, as plain data."""
+    """Return the counts of erased messages and sessions, or the messages of a dry run, as plain data."""
     return {
         "dryRun": dry_run,
         "messages": report.messages,

@@ -86,7 +86,7 @@ class SearchHit:
 
 @attrs.frozen(kw_only=True)
 class ForgetReport:
-    """What was forgotten: turns that hold given words.
+    """The turns that were erased because they hold given words.
 
     Attributes:
         messages: messages that were erased.

@@ -7,7 +7,7 @@ from datetime import datetime
 import attrs
 
 from beaver_hooks.agent.errors import SessionError, UnknownSession
-from beaver_hooks.agent.sessions import forgetting, reads, writes
+from beaver_hooks.agent.sessions import erasure, reads, writes
 from beaver_hooks.agent.sessions.database import SQL, SessionDatabase
 from beaver_hooks.agent.sessions.query import SearchScope, session_term, user_term
 from beaver_hooks.agent.sessions.records import (
@@ -147,18 +147,18 @@ class Work:
     def quoting(self, texts: Sequence[str]) -> int:
         """Return how many sessions hold all words of one of the texts in a message."""
         with self._moment():
-            return forgetting.quoting(self._connection, texts)
+            return erasure.quoting(self._connection, texts)
 
     def holding(self, *, words: str, user: str | None) -> tuple[SearchHit, ...]:
         """Return the messages that hold all words, the oldest first."""
         with self._moment():
-            found = forgetting.matching(self._connection, words, _of_user(user))
+            found = erasure.matching(self._connection, words, _of_user(user))
             return tuple(hits(self._connection, found, words))
 
     def forget(self, *, words: str, user: str | None) -> ForgetReport:
         """Erase the turns that hold all words, without traces in the files."""
         with self._database.writing() as connection:
-            report = forgetting.forget(connection, words, _of_user(user))
+            report = erasure.forget(connection, words, _of_user(user))
             connection.execute(SQL["optimise_words"])
         self._empty_log()
         return report

@@ -874,7 +874,7 @@ def test_forget_counts_the_sessions_that_quote_it(local, beaver):
 
 
 def test_forget_where_the_sessions_cannot_be_read(here):
-    """A memory is forgotten although the sessions cannot be read, and the user is told what is not known."""
+    """A memory is forgotten although the sessions cannot be read, and a warning says that the count is unknown."""
 
     def fail(_):
         raise PluginError("They are locked.", plugin="x")
