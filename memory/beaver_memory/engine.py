@@ -17,7 +17,7 @@ from beaver_memory.embedding.errors import EmbeddingError
 from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
-from beaver_memory.layers import BATCH, Layer, Personal, Trace
+from beaver_memory.layers import BATCH, Layer, Personal, Trace, View, unchanged
 from beaver_memory.model_switch import ModelSwitch, model_of, query_vector
 from beaver_memory.patterns import Pattern
 from beaver_memory.query import Answer, Query
@@ -61,6 +61,7 @@ class MemoryEngine:
         small: memories of an owner up to which its index is built before its first search, even if the store finds
             candidates of a search by itself; beyond that the store answers while the index is built.
         indexes: the folder of the saved indexes, which make opening fast; `None` for none.
+        view: returns the filters by which the indexes are searched.
         weights: the weights of the default formula.
         clock: the source of time.
         trace: receives events, without any content: `trace(event, **facts)`.
@@ -77,6 +78,7 @@ class MemoryEngine:
         nearest: Nearest | None = None,
         small: int = SMALL,
         indexes: Path | None = None,
+        view: View = unchanged,
         weights: Weights | None = None,
         clock: Clock | None = None,
         trace: Trace | None = None,
@@ -88,7 +90,7 @@ class MemoryEngine:
         self._trace = _nothing if trace is None else trace
         self._analyser = Analyser()
         self._writer = Writer(self.store, self._analyser)
-        self._own_layer = Layer(store, indexes, nearest, self._trace, small=small)
+        self._own_layer = Layer(store, indexes, nearest, self._trace, view=view, small=small)
         self._personal_layer: Layer | None = None
         self._lock = threading.Lock()
         self._embedder, before = (

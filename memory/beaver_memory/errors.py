@@ -34,6 +34,11 @@ REMEDIES = MappingProxyType(
         "broken": "lacks tables of a store of memories; restore it from a backup",
         "not_migrated": "could not be migrated to this version; it is unchanged, with a copy beside it; report this",
         "newer": "was written by a newer version of Beaver Hooks; update this one",
+        "link": "is a symbolic link; set the path to the file itself, or put the file in the place of the link",
+        "exchanged": "was replaced by a copy of itself while it was in use; try again to use the copy",
+        "log_removed": "lost its -wal or -shm file while it was in use; nothing stored is lost; try again",
+        "log_lost": "lost its -wal file while it was in use; the newest memories may be lost; try again",
+        "in_use": "is used by a process that has lost its -wal or -shm file; end that process, or try again",
         "missing": "disappeared while it was in use; restore it, or restart to begin with an empty one",
         "replaced": "was replaced by another store while it was in use; restart the process",
         "closed": "is closed; open it again",
@@ -101,10 +106,11 @@ class StoreError(EngineError):
 
     Attributes:
         category: the reason, in one word that may be shown anywhere.
+        place: the file or the database.
     """
 
     def __init__(self, place: Path | str, category: str) -> None:
-        self.category = category
+        self.category, self.place = category, place
         remedy = REMEDIES.get(category, "cannot be used; run `beaver memory check`")
         super().__init__(f"The memory store {place} {remedy}.")
 

@@ -27,6 +27,14 @@ BATCH = 32
 
 Trace = Callable[..., None]
 
+View = Callable[[Filters], Filters | None]
+"""Returns the filters by which an index is searched for those of a caller; `None` if nothing of it may be seen."""
+
+
+def unchanged(filters: Filters) -> Filters:
+    """Return the filters of the caller."""
+    return filters
+
 
 @attrs.frozen(kw_only=True)
 class Personal:
@@ -45,7 +53,7 @@ class Personal:
     def layer(self, store: SqliteStore, trace: Trace) -> "Layer":
         """Return the layer of the open database."""
         nearest = None if self.nearest is None else self.nearest(store)
-        return Layer(store, self.indexes, nearest, trace, personal=True)
+        return Layer(store, self.indexes, nearest, trace, view=personal_view, personal=True)
 
 
 class Layer:
@@ -56,7 +64,8 @@ class Layer:
         indexes: the folder of the saved indexes, which make opening fast; `None` for none.
         nearest: finds the nearest vectors, in place of the indexes.
         trace: receives events: `trace(event, **facts)`.
-        personal: whether it is the database of the person beside that of a project, which sees only part of it.
+        view: returns the filters by which the indexes are searched.
+        personal: whether it is the database of the person beside that of a project.
         small: memories of an owner up to which its index is built at once; see `IndexShelf`.
     """
 
@@ -67,10 +76,12 @@ class Layer:
         nearest: Nearest | None,
         trace: Trace,
         *,
+        view: View = unchanged,
         personal: bool = False,
         small: int = SMALL,
     ) -> None:
         self.store = store
+        self._view = view
         self._nearest = nearest
         self._finder = store if isinstance(store, CandidateStore) else None
         self._shelf = IndexShelf(store, indexes, trace, None if self._finder is None else small)
@@ -78,7 +89,7 @@ class Layer:
 
     def sources(self, filters: Filters, model: Model | None, wanted: Wanted) -> list[SearchSource]:
         """Return the indexes to search, one for each owner; while that of a large owner is built, of its candidates."""
-        view = personal_view(filters) if self._personal else filters
+        view = self._view(filters)
         if view is None:
             return []
         shift = PERSONAL_IDS if self._personal else 0

@@ -10,13 +10,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import postgres_server
 
 from beaver_hostspecs import Secret
+from beaver_memory.records import Owner
 from beaver_memory.store.in_memory import Database, InMemoryStore
 from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.store.tenant import TenantStore
+from beaver_memory.testing.store_cases.kit import NOW, new
 from beaver_memory.testing.stores import OpenStore
 
 
@@ -42,6 +46,24 @@ def postgres() -> Iterator[OpenStore]:
     yield lambda: PostgresStore.open(Secret(url), schema=postgres_server.SCHEMA)
 
 
+@contextlib.contextmanager
+def tenant() -> Iterator[OpenStore]:
+    """One tenant of a database in the memory of this process; the others, with similar names, stay as they are."""
+    database, names = Database(), ("", "acm", "acmes", "x")
+    others = InMemoryStore(database)
+    others.add([new(f"of {name}", owner=Owner(tenant=name)) for name in names], now=NOW)
+    for name in names:
+        others.put_vectors(Owner(tenant=name), "m", [(1, b"other")])
+
+    def figures() -> list[dict[str, Any]]:
+        # The terms are those of one analyser in the whole database.
+        return [{**others.stats_of(name), "bytes": 0} for name in names]
+
+    before = figures()
+    yield lambda: TenantStore(lambda: InMemoryStore(database), "acme")
+    assert before == figures()
+
+
 STORES: Mapping[str, Callable[[], AbstractContextManager[OpenStore]]] = MappingProxyType(
-    {"sqlite": sqlite, "in_memory": in_memory, "postgres": postgres}
+    {"sqlite": sqlite, "in_memory": in_memory, "tenant": tenant, "postgres": postgres}
 )

@@ -15,7 +15,7 @@ from beaver_memory.errors import InvalidRequest, OperationUnavailable, RuntimeNo
 from beaver_memory.filters import Filters
 from beaver_memory.records import Kept, NewMemory, Owner, Store
 from beaver_memory.runtime import requests
-from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
+from beaver_memory.runtime.profile import InMemoryLocation, Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.reports import (
     CloseReport,
     ExportReport,
@@ -26,6 +26,7 @@ from beaver_memory.runtime.reports import (
     WriteReport,
 )
 from beaver_memory.runtime.table import OPERATIONS
+from beaver_memory.store.in_memory import Database
 
 ANN, BOB = Owner(user="ann"), Owner(user="bob")
 WORDS = Profile(embedding=EmbeddingSettings(provider="none"))
@@ -417,3 +418,17 @@ async def test_lapsed_memories_and_stores_are_filtered(place, runtime):
     shared = await titles(runtime, place.sees(stores=[Store.SHARED]))
 
     assert ({"Lapses.", "Shared."}, {"Shared."}, {"Shared."}) == (now, after, shared)
+
+
+async def test_a_memory_without_a_disk(place):
+    """A memory in the process works without a folder; another one over the same rows has the same memories."""
+    services = RuntimeServices(report=place.report, clock=place.clock)
+    database = Database()
+    for profile in (WORDS, Profile(embedding=EmbeddingSettings(provider="auto"))):
+        async with await MemoryRuntime.open(profile, InMemoryLocation(database=database), services) as runtime:
+            await write(runtime, "the deployment runs at noon")
+            found = await runtime.recall(requests.RecallRequest(query="deployments", visible=place.sees()))
+            assert ["the deployment runs at noon"] == [hit.memory.title for hit in found.hits]
+    assert [2] == [row.memory.mention_count for row in database.tables[ANN].rows.values()]
+    async with await MemoryRuntime.open(WORDS, InMemoryLocation(), services) as empty:
+        assert set() == await titles(empty, place.sees())

@@ -22,6 +22,10 @@ from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.search import owner_index
+from beaver_memory.search.candidates import SearchSource, gather
+from beaver_memory.search.sample import sample_of
+from beaver_memory.search.terms import Analyser
+from beaver_memory.store.candidate_store import CandidateRows
 from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.protocol import IndexRow
 
@@ -361,3 +365,19 @@ def test_several_owners_are_ranked_together(database, owner):
         with contextlib.closing(opened(database, small=small)) as cold:
             assert expected == asked(cold, "tea boat", owner, owners=(owner, other))
             assert cold.store.answered == answered
+
+
+def test_candidates_of_a_session_are_no_neighbours_by_themselves():
+    """Candidates are linked only where the store says that they follow one another: others may lie between."""
+    terms, length = Analyser().pack(["tea"])
+    rows = tuple(
+        IndexRow(id=id_, version=id_, terms=terms, length=length, session="s", created=id_) for id_ in (1, 5, 6)
+    )
+    found = CandidateRows(rows=rows, neighbours=frozenset({(5, 6)}), memories=9, length=9, frequencies={})
+    filters = Filters(owners=(Owner(),), now=NOW)
+    gathered = gather([SearchSource(state=sample_of(found, None), filters=filters)], Analyser().query("tea"), None)
+    assert ([1, 5, 6], [-1, -1, 1], [-1, 2, -1]) == (
+        gathered.columns["ids"].tolist(),
+        gathered.earlier.tolist(),
+        gathered.later.tolist(),
+    )

@@ -47,31 +47,31 @@ class Embedders:
 
 def make_embedders(
     settings: EmbeddingSettings,
-    state_folder: Path,
+    state_folder: Path | None,
     environment: Mapping[str, str],
     trace: Trace,
     *,
-    folders: Sequence[Path] = (),
+    folders: Sequence[Path],
 ) -> Embedders:
     """Return the embedders; neither network nor model is touched.
 
     Args:
         settings: of the embedder.
-        state_folder: holds the record of the model last in use.
+        state_folder: holds the record of the model last in use; `None` for no record.
         environment: holds the credentials.
         trace: called at every step of the embedders.
-        folders: of the models, in order of search; `state_folder` unless given.
+        folders: of the models, in order of search.
 
     Raises:
         ConfigurationError: the settings do not fit.
     """
     try:
-        current = _made(settings, folders or (state_folder,), environment, trace)
+        current = _made(settings, folders, environment, trace)
     except EmbeddingError as error:
         return Embedders(trouble=error)
     if current is None:
         return Embedders()
-    previous = _previous(settings, state_folder, folders or (state_folder,), environment, trace)
+    previous = None if state_folder is None else _previous(settings, state_folder, folders, environment, trace)
     if previous is not None and previous.identity.key == current.identity.key:
         previous.close()
         previous = None
@@ -79,12 +79,14 @@ def make_embedders(
     return Embedders(current=CachedQueries(current), previous=kept)
 
 
-def remember(settings: EmbeddingSettings, embedder: Embedder, state_folder: Path) -> None:
+def remember(settings: EmbeddingSettings, embedder: Embedder, state_folder: Path | None) -> None:
     """Record the embedder, once all memories are embedded with it.
 
     Raises:
         OSError: the record cannot be written.
     """
+    if state_folder is None:
+        return
     body = {name: getattr(settings, name) for name in _KEPT}
     # The model that `auto` has selected, because it may select another one next time.
     body |= {name: getattr(embedder.identity, name) for name in ("provider", "model", "dimensions")}

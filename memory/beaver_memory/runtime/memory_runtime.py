@@ -11,7 +11,7 @@ from beaver_memory.runtime.capabilities import Capability, CapabilityCatalog, ca
 from beaver_memory.runtime.factory import open_engine
 from beaver_memory.runtime.maintenance import Upkeep
 from beaver_memory.runtime.operations import Operations
-from beaver_memory.runtime.profile import CLOSE_SECONDS, Profile, RuntimeServices, SqliteLocation
+from beaver_memory.runtime.profile import CLOSE_SECONDS, Location, Profile, RuntimeServices
 from beaver_memory.runtime.reports import CloseReport
 from beaver_memory.runtime.requests import CloseRequest
 from beaver_memory.runtime.table import Operation
@@ -54,7 +54,7 @@ class MemoryRuntime:
         services: of the process.
     """
 
-    def __init__(self, profile: Profile, location: SqliteLocation, services: RuntimeServices) -> None:
+    def __init__(self, profile: Profile, location: Location, services: RuntimeServices) -> None:
         self.profile, self.location, self.services = profile, location, services
         self.troubles = services.troubles
         self._workers = Workers("beaver-memory")
@@ -64,7 +64,7 @@ class MemoryRuntime:
         self._closing = False
 
     @classmethod
-    async def open(cls, profile: Profile, location: SqliteLocation, services: RuntimeServices) -> Self:
+    async def open(cls, profile: Profile, location: Location, services: RuntimeServices) -> Self:
         """Open a memory.
 
         Raises:

@@ -15,7 +15,7 @@ from beaver_memory.query import Query
 from beaver_memory.records import Owner
 from beaver_memory.runtime.export_pages import ExportPages
 from beaver_memory.runtime.gates import first_refusal
-from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
+from beaver_memory.runtime.profile import Location, Profile, RuntimeServices
 from beaver_memory.runtime.projection import memory_block
 from beaver_memory.runtime.recovery import Progress, Recovery
 from beaver_memory.runtime.reports import (
@@ -81,7 +81,7 @@ class Operations:
         engine: MemoryEngine,
         embedder: Embedder | None,
         profile: Profile,
-        location: SqliteLocation,
+        location: Location,
         services: RuntimeServices,
     ) -> None:
         self.engine, self._embedder = engine, embedder

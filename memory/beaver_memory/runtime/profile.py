@@ -1,8 +1,9 @@
 """How a memory works, where it lies, and which services of its process it uses."""
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import attrs
 from attrs import field
@@ -12,11 +13,18 @@ from beaver_hostspecs import Clock, Report, SystemClock
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.runtime.troubles import Troubles
 
+if TYPE_CHECKING:
+    # Its import is slow, and few memories lie there.
+    from beaver_memory.store.in_memory import Database
+
 CLOSE_SECONDS = 4.0
 """How long closing a memory waits for running operations."""
 
 DATABASE = "memory.db"
 """The same as in `engine`, whose import is slow."""
+
+NOWHERE = Path(os.devnull)
+"""A folder that holds no model."""
 
 Vectors = Literal["bytes", "sqlite-vec"]
 Formula = Literal["context", "weighted", "seed-002", "seed-003", "rrf"]
@@ -61,9 +69,38 @@ class SqliteLocation:
         return self.database_path or self.state_folder / DATABASE
 
     @property
+    def is_given(self) -> bool:
+        """Whether the caller names the database."""
+        return self.database_path is not None
+
+    @property
     def model_folders(self) -> tuple[Path, ...]:
         """The folders of embedding models: that of the person, then the one where an earlier version installed them."""
         return self.person_folder, self.state_folder
+
+
+@attrs.frozen(kw_only=True)
+class InMemoryLocation:
+    """A memory that ends with its process, and needs no disk.
+
+    Attributes:
+        database: the rows, which other memories of the process may share; empty ones unless given.
+        state_folder: holds the record of the model last in use; `None` for no record.
+        model_folders: the folders of embedding models.
+    """
+
+    database: "Database | None" = None
+    state_folder: Path | None = None
+    model_folders: tuple[Path, ...] = (NOWHERE,)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the caller names the database."""
+        return True
+
+
+Location = SqliteLocation | InMemoryLocation
+"""Where a memory lies."""
 
 
 @attrs.frozen(kw_only=True)
@@ -76,6 +113,8 @@ class RuntimeServices:
         clock: the source of time.
         trace: receives each step, without content: `trace(event, **facts)`.
         troubles: what does not work now.
+        migrating: receives the progress when a database of an earlier version is brought to this one: its path, the
+            number of rows that are done, and of all.
     """
 
     report: Report
@@ -83,3 +122,4 @@ class RuntimeServices:
     clock: Clock = field(factory=SystemClock)
     trace: Callable[..., None] = field(default=lambda _event, /, **_facts: None, repr=False)
     troubles: Troubles = field(factory=Troubles)
+    migrating: Callable[[Path, int, int], object] = field(default=lambda _path, _done, _total: None, repr=False)

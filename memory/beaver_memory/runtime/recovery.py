@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 
 from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.engine import MemoryEngine
@@ -9,7 +10,7 @@ from beaver_memory.errors import StoreError
 from beaver_memory.layers import BATCH
 from beaver_memory.records import Owner
 from beaver_memory.runtime.embedders import RECORD, remember
-from beaver_memory.runtime.profile import Profile, SqliteLocation
+from beaver_memory.runtime.profile import Location, Profile
 from beaver_memory.runtime.reports import EmbedReport, RecoverReport
 from beaver_memory.runtime.requests import EmbedRequest, RecoverRequest
 
@@ -27,9 +28,7 @@ class Recovery:
         location: where it lies.
     """
 
-    def __init__(
-        self, engine: MemoryEngine, embedder: Embedder | None, profile: Profile, location: SqliteLocation
-    ) -> None:
+    def __init__(self, engine: MemoryEngine, embedder: Embedder | None, profile: Profile, location: Location) -> None:
         self._engine, self._embedder = engine, embedder
         self._profile, self._location = profile, location
 
@@ -69,7 +68,7 @@ class Recovery:
         try:
             return self.embed_some()
         except OSError as error:
-            raise StoreError(self._location.state_folder / RECORD, "io_error") from error
+            raise StoreError((self._location.state_folder or Path()) / RECORD, "io_error") from error
 
     def _reindexed(self, owners: Sequence[Owner] | None, progress: Progress | None) -> int:
         owners = self._engine.store.owners() if owners is None else owners

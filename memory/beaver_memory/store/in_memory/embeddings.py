@@ -1,12 +1,11 @@
 """Stores embeddings, by model, and finds the memories that have none."""
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from beaver_memory.records import Owner
 from beaver_memory.store.bounds import bounded
 from beaver_memory.store.in_memory.reads import age
-from beaver_memory.store.in_memory.tables import Database, OwnerTable
+from beaver_memory.store.in_memory.tables import OwnerTable
 
 
 def missing(table: OwnerTable, model: str, limit: int) -> list[tuple[int, str]]:
@@ -17,9 +16,8 @@ def missing(table: OwnerTable, model: str, limit: int) -> list[tuple[int, str]]:
     return [(memory.id, memory.text) for memory in found]
 
 
-def pending(database: Database, owner: Owner | None, model: str) -> int:
-    """Return how many memories have no embedding by a model, of one owner or of all."""
-    tables = database.tables.values() if owner is None else database.found([owner])
+def pending(tables: Iterable[OwnerTable], model: str) -> int:
+    """Return how many memories of tables have no embedding by a model."""
     return sum(len(table.rows) - len(table.vectors.get(model, ())) for table in tables)
 
 
@@ -31,6 +29,6 @@ def put(table: OwnerTable, model: str, vectors: Sequence[tuple[int, bytes]], tex
             table.put_vector(model, id_, data)
 
 
-def drop(database: Database, model: str) -> int:
-    """Delete all embeddings by a model; return their number."""
-    return sum(len(table.vectors.pop(model, ())) for table in database.tables.values())
+def drop(tables: Iterable[OwnerTable], model: str) -> int:
+    """Delete the embeddings of tables by a model; return their number."""
+    return sum(len(table.vectors.pop(model, ())) for table in tables)

@@ -2,16 +2,15 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from beaver_memory.store.in_memory.tables import Database, OwnerTable
+from beaver_memory.store.in_memory.tables import OwnerTable
 from beaver_memory.store.protocol import IndexRow, VectorRow
 
 
-def stats(database: Database) -> dict[str, Any]:
-    """Return the counts of the store, by name; its bytes are those of texts, terms and embeddings."""
-    tables = database.tables.values()
+def stats(tables: Collection[OwnerTable]) -> dict[str, Any]:
+    """Return the counts of tables, by name; their bytes are those of texts, terms and embeddings."""
     memories = [row.memory for table in tables for row in table.rows.values()]
     embeddings: Counter[str] = Counter()
     for table in tables:
@@ -27,9 +26,9 @@ def stats(database: Database) -> dict[str, Any]:
     }
 
 
-def problems(database: Database) -> list[str]:
-    """Return the problems of the store, one sentence each."""
-    return [problem for table in database.tables.values() for problem in _problems(table)]
+def problems(tables: Iterable[OwnerTable]) -> list[str]:
+    """Return the problems of tables, one sentence each."""
+    return [problem for table in tables for problem in _problems(table)]
 
 
 def _bytes(table: OwnerTable) -> int:

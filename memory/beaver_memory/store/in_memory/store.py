@@ -15,6 +15,7 @@ from beaver_memory.store.bounds import bounded, usable
 from beaver_memory.store.in_memory import embeddings, figures, reads, word_search, writes
 from beaver_memory.store.in_memory.tables import Database, OwnerTable, key_of, last_of, newer
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
+from beaver_memory.store.tenant import is_part
 from beaver_memory.texts import cleaned, cleaned_all, micros, moment
 
 PLACE = "in memory"
@@ -188,7 +189,8 @@ class InMemoryStore:
     def pending(self, owner: Owner | None, model: str) -> int:
         """Return how many live memories have no embedding by `model`, of one owner or of all."""
         with self._locked() as database:
-            return embeddings.pending(database, owner, cleaned(model))
+            tables = database.tables.values() if owner is None else database.found([owner])
+            return embeddings.pending(tables, cleaned(model))
 
     def put_vectors(
         self, owner: Owner, model: str, vectors: Sequence[tuple[int, bytes]], *, texts: Mapping[int, str] | None = None
@@ -210,19 +212,51 @@ class InMemoryStore:
     def drop_vectors(self, model: str) -> int:
         """Delete all embeddings by a model; return their number."""
         with self._locked() as database:
-            return embeddings.drop(database, cleaned(model))
+            return embeddings.drop(database.tables.values(), cleaned(model))
 
     # --- The whole store ----------------------------------------------------------------------------------------
 
     def stats(self) -> Mapping[str, Any]:
         """Return figures: memories by store and type, embeddings by model, bytes in use."""
         with self._locked() as database:
-            return figures.stats(database)
+            return figures.stats(database.tables.values())
 
     def check(self) -> list[str]:
         """Return the problems of the store, one sentence each; an empty list if it is whole."""
         with self._locked() as database:
-            return figures.problems(database)
+            return figures.problems(database.tables.values())
+
+    # --- One tenant ---------------------------------------------------------------------------------------------
+
+    def owners_of(self, tenant: str) -> list[Owner]:
+        """Return the owners of a tenant that have memories."""
+        with self._tenant(tenant) as tables:
+            return [table.owner for table in tables if table.rows]
+
+    def pending_of(self, tenant: str, model: str) -> int:
+        """Return how many live memories of a tenant have no embedding by `model`."""
+        with self._tenant(tenant) as tables:
+            return embeddings.pending(tables, cleaned(model))
+
+    def drop_vectors_of(self, tenant: str, model: str) -> int:
+        """Delete the embeddings of a tenant by a model; return their number."""
+        with self._tenant(tenant) as tables:
+            return embeddings.drop(tables, cleaned(model))
+
+    def stats_of(self, tenant: str) -> Mapping[str, Any]:
+        """Return the figures of a tenant."""
+        with self._tenant(tenant) as tables:
+            return figures.stats(tables)
+
+    def check_of(self, tenant: str) -> list[str]:
+        """Return the problems of a tenant, one sentence each."""
+        with self._tenant(tenant) as tables:
+            return figures.problems(tables)
+
+    @contextlib.contextmanager
+    def _tenant(self, name: str) -> Iterator[list[OwnerTable]]:
+        with self._locked() as database:
+            yield [table for owner, table in database.tables.items() if is_part(owner.tenant, cleaned(name))]
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[Database]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from beaver_hooks_local.settings import PATH, LocalSettings
 from beaver_hooks_local.trace_file import TraceFile
+from beaver_hooks_local.upgrade_bar import UpgradeBar
 from beaver_hostspecs import (
     Clock,
     Command,
@@ -48,7 +49,7 @@ OFF = f"`{PATH}.enabled` is false; set it to true to use the local memory"
 GRACE = 1.0
 """Seconds beyond the timeout of the embedder, so that recall by words alone still has its time."""
 
-START_SECONDS = 30.0
+START_SECONDS = 180.0
 """The longest time for opening, which backs up and upgrades a store of an older version."""
 
 STOP_SECONDS = CLOSE_SECONDS
@@ -85,6 +86,17 @@ class Local:
         if self._memory is None:
             raise RuntimeNotOpen("The local memory is not open; call it between `start` and `stop`.")
         return self._memory
+
+    @property
+    def runtime(self) -> "MemoryRuntime":
+        """The runtime of the open memory.
+
+        Raises:
+            RuntimeNotOpen: the memory is not open.
+        """
+        if self._runtime is None:
+            raise RuntimeNotOpen("The local memory is not open; call it between `start` and `stop`.")
+        return self._runtime
 
     @hookimpl
     def describe(self) -> PluginInfo:
@@ -163,10 +175,8 @@ class Local:
             RuntimeNotOpen: the memory is not open.
             RuntimeOverloaded: too many calls wait for it.
         """
-        memory, runtime = self.memory, self._runtime
-        if runtime is None:
-            raise RuntimeNotOpen("The local memory is not open.")
-        return await runtime.run(lambda _: work(memory), wrote=wrote)
+        memory = self.memory
+        return await self.runtime.run(lambda _: work(memory), wrote=wrote)
 
     def _made(self) -> "MemoryRuntime":
         """Make the runtime, in a thread because its imports are slow."""
@@ -178,6 +188,7 @@ class Local:
             clock=self._clock,
             trace=self._trace(),
             troubles=self._troubles,
+            migrating=UpgradeBar(),
         )
         return make_runtime(self.settings, self.setup, services)
 

@@ -1,0 +1,103 @@
+"""Opens the stores of a memory, wherever it lies. Blocking."""
+
+import contextlib
+import os
+from pathlib import Path
+
+import attrs
+
+from beaver_memory.engine import INDEXES
+from beaver_memory.errors import StoreError
+from beaver_memory.layers import Personal, View, unchanged
+from beaver_memory.runtime.profile import DATABASE, Location, Profile, RuntimeServices, SqliteLocation
+from beaver_memory.runtime.troubles import PERSONAL, SQLITE_VEC
+from beaver_memory.search.nearest import TableSearch
+from beaver_memory.store.in_memory import InMemoryStore
+from beaver_memory.store.personal import PersonalStore
+from beaver_memory.store.protocol import SingleStore
+from beaver_memory.store.sqlite import SqliteStore
+
+
+@attrs.frozen(kw_only=True)
+class OpenStores:
+    """The open stores of a memory.
+
+    Attributes:
+        store: of the memories.
+        personal: the memories of the person, if they lie in a database of their own.
+        nearest: the search of nearest vectors that replaces the indexes.
+        indexes: the folder of the saved indexes; `None` to save none.
+        view: returns the filters by which an index is searched.
+    """
+
+    store: SingleStore
+    personal: Personal | None = None
+    nearest: TableSearch | None = None
+    indexes: Path | None = None
+    view: View = unchanged
+
+
+def open_stores(profile: Profile, location: Location, services: RuntimeServices) -> OpenStores:
+    """Open the stores of a memory.
+
+    Raises:
+        StoreError: the database cannot be used.
+    """
+    if isinstance(location, SqliteLocation):
+        return _sqlite(profile, location, services)
+    return OpenStores(store=InMemoryStore(location.database))
+
+
+def indexes_of(database: Path) -> Path:
+    """Return the folder of a database's indexes: beside it, and a separate one for each database."""
+    return database.parent / (INDEXES if database.name == DATABASE else f"{database.name}-{INDEXES}")
+
+
+def _sqlite(profile: Profile, location: SqliteLocation, services: RuntimeServices) -> OpenStores:
+    with contextlib.ExitStack() as opened:
+        store = SqliteStore.open(location.database, migrating=services.migrating)
+        opened.callback(store.close)
+        found = OpenStores(
+            store=store,
+            personal=_personal(profile, location, services),
+            nearest=_nearest(profile, store, services),
+            indexes=indexes_of(location.database),
+        )
+        opened.pop_all()
+    return found
+
+
+def _personal(profile: Profile, location: SqliteLocation, services: RuntimeServices) -> Personal | None:
+    """Return the layer of the person's memories, or `None` if one database holds all memories."""
+    path = location.person_folder / DATABASE
+    if location.database_path is not None or os.path.realpath(path) == os.path.realpath(location.database):
+        return None
+
+    def told(error: StoreError | None) -> None:
+        if error is None:
+            services.troubles.ended(PERSONAL, services.report)
+            return
+        services.trace("personal_memory_unavailable", category=error.category)
+        services.report.event("memory_personal_unavailable", category=error.category, remedy=str(error))
+        services.troubles.began(PERSONAL, error.category, services.report)
+
+    store = PersonalStore(path, told=told, clock=services.clock, migrating=services.migrating)
+    return Personal(store=store, indexes=indexes_of(path), nearest=lambda each: _nearest(profile, each, services))
+
+
+def _nearest(profile: Profile, store: SqliteStore, services: RuntimeServices) -> TableSearch | None:
+    """Return the sqlite-vec search, if configured; if it fails, the report says so and the index is used."""
+
+    def told(trouble: str | None) -> None:
+        if trouble is None:
+            services.troubles.ended(SQLITE_VEC, services.report)
+            return
+        services.trace("sqlite_vec_unavailable", category=trouble)
+        services.report.event("memory_sqlite_vec_unavailable", category=trouble)
+        services.troubles.began(SQLITE_VEC, trouble, services.report)
+
+    if profile.vectors != "sqlite-vec":
+        return None
+    tables = TableSearch(store.vec_tables(), told)
+    tables.begin()
+    return tables
