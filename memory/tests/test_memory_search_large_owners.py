@@ -369,13 +369,13 @@ def test_several_owners_are_ranked_together(database, owner):
 
 def test_candidates_of_a_session_are_no_neighbours_by_themselves():
     """Candidates are linked only where the store says that they follow one another: others may lie between."""
-    terms, length = Analyser().pack(["tea"])
+    (tea,), (terms, length) = Analyser().query("tea"), Analyser().pack(["tea"])
     rows = tuple(
         IndexRow(id=id_, version=id_, terms=terms, length=length, session="s", created=id_) for id_ in (1, 5, 6)
     )
-    found = CandidateRows(rows=rows, neighbours=frozenset({(5, 6)}), memories=9, length=9, frequencies={})
+    found = CandidateRows(rows=rows, neighbours=frozenset({(5, 6)}), memories=9, length=9, frequencies={tea: 3})
     filters = Filters(owners=(Owner(),), now=NOW)
-    gathered = gather([SearchSource(state=sample_of(found, None), filters=filters)], Analyser().query("tea"), None)
+    gathered = gather([SearchSource(state=sample_of(found, None), filters=filters)], [tea], None)
     assert ([1, 5, 6], [-1, -1, 1], [-1, 2, -1]) == (
         gathered.columns["ids"].tolist(),
         gathered.earlier.tolist(),
