@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 
 import attrs
 
@@ -24,26 +23,14 @@ _ENGLISH = re.compile(
     re.IGNORECASE,
 )
 _LABEL = re.compile(r"^\s*(?:\[[^\]]{0,60}\]\s*)?(?:[A-Z][\w-]{0,30}:\s+(?=[A-Z\u4e00-\u9fff]))?")
-_ENDS = re.compile(
-    r"(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bSt\.)(?<!\bMrs\.)(?<!\bNo\.)(?<!\bNr\.)(?<!\d\.)(?<=[.!?;])\s+(?=[^\s\d])|[\n\u3002\uff01\uff1f\uff1b]+"
-)
+_ABBREVIATIONS = "".join(rf"(?<!\b{each}\.)" for each in ("Dr", "Mr", "Ms", "Mrs", "St", "No", "Nr")) + r"(?<!\d\.)"
+_ENDS = re.compile(_ABBREVIATIONS + r"(?<=[.!?;])\s+(?=[^\s\d])|[\n\u3002\uff01\uff1f\uff1b]+")
 _CLAUSES = re.compile(
     r",\s+(?:(?:and|but|so|und|aber|sondern|denn)\s+)?(?=(?:I|I'm|we|my|our|it|now|ich|wir|mein\w*|unser\w*|jetzt|nun|sondern|das|es)\b)"
-    r"|[\uff0c](?=(?:\u6211|\u73b0\u5728|\u800c\u662f|\u6539|\u5982\u4eca))",
+    r"|\uff0c(?=\u6211)",
     re.IGNORECASE,
 )
 _DIGIT = re.compile(r"\d")
-_NAMES: Mapping[str, re.Pattern[str]] = MappingProxyType(
-    {
-        "en": re.compile(r"\b[A-Z][\w-]+"),
-        # All nouns begin with a capital letter: a name is one that owns another noun.
-        "de": re.compile(
-            r"\b[A-Z\u00c4\u00d6\u00dc]\w+s(?=\s+(?:neue\w*\s+)?[A-Z\u00c4\u00d6\u00dc])|(?<=von )[A-Z\u00c4\u00d6\u00dc]\w+"
-        ),
-        "zh": re.compile(r"(?!)"),
-    }
-)
-"""Names among the words of a statement."""
 
 
 @attrs.frozen(kw_only=True)
@@ -134,22 +121,27 @@ def statements(text: str) -> Iterable[str]:
 
 def search_words(claim: Claim) -> str:
     """Return words by which other statements about the same attributes are found; none if it has no attribute."""
-    known = vocabulary(claim.language).families
-    found = [family.found_by for family in known if family.name in claim.attributes]
     subjects = [word for each in claim.attributes.values() for word in each.subject]
-    return " ".join([*filter(None, found), *subjects])
+    return " ".join([*keywords_of(claim), *subjects])
+
+
+def keywords_of(claim: Claim) -> tuple[str, ...]:
+    """Return other words for the attributes of a statement."""
+    known = vocabulary(claim.language).families
+    found = [family.found_by.split() for family in known if family.name in claim.attributes]
+    return tuple(dict.fromkeys(word for words in found for word in words))
 
 
 def _claim(statement: str) -> Claim:
     known = vocabulary(language_of(statement))
-    bare = " ".join(known.asides.sub(" ", statement).split())
+    bare = " ".join(known.asides.sub(" " if known.language != "zh" else "", statement).split())
     words = tuple(known.words(known.changes.sub(" ", bare)) or known.words(bare))
     own, kin = known.first_person.search(statement) is not None, known.kin_in(statement)
     return Claim(
         language=known.language,
         words=words,
         kept=frozenset(known.words(known.endings.sub(" ", known.changes.sub(" ", bare)))),
-        names=frozenset(known.words(" ".join(_NAMES[known.language].findall(statement)))) & set(words),
+        names=frozenset(known.words(" ".join(known.names.findall(statement)))) & set(words),
         numbers=frozenset(word for word in words if _DIGIT.search(word) or word in known.numbers),
         own=own,
         kin=kin,
@@ -179,10 +171,11 @@ def _replaced(known: Vocabulary, text: str) -> frozenset[str]:
 
 def _attributes(known: Vocabulary, bare: str, *, own: bool, kin: frozenset[str]) -> Iterable[tuple[str, Attribute]]:
     for family in known.families:
-        match = next(filter(None, (expression.search(bare) for expression in family.patterns)), None)
-        if match is not None and (value := tuple(known.words(match["v"]))):
-            subject = _subject(known, family, match, own=own, kin=kin)
-            yield family.name, Attribute(subject=subject, value=value, of_things=family.of_things)
+        for match in filter(None, (expression.search(bare) for expression in family.patterns)):
+            if value := tuple(known.words(match["v"])):
+                subject = _subject(known, family, match, own=own, kin=kin)
+                yield family.name, Attribute(subject=subject, value=value, of_things=family.of_things)
+                break
 
 
 def _subject(

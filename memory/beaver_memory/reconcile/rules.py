@@ -11,9 +11,9 @@ from typing import Literal
 
 import attrs
 
-from beaver_memory.reconcile.claims import Attribute, Claim, claims_of, search_words
+from beaver_memory.reconcile.claims import Attribute, Claim, claims_of, keywords_of, search_words
 from beaver_memory.reconcile.decision import Decision
-from beaver_memory.records import Memory, NewMemory
+from beaver_memory.records import MOST_LABELS, Memory, NewMemory
 
 MOST_STATEMENTS = 3
 """Statements of a memory that one later statement can supersede; a longer one holds more than what has changed."""
@@ -55,6 +55,15 @@ class RuleJudge:
 def other_words(new: NewMemory) -> tuple[str, ...]:
     """Return texts to search for beside that of a memory: other ways to say what it is about."""
     return tuple(dict.fromkeys(filter(None, map(search_words, claims_of(text_of(new))[:MOST_STATEMENTS]))))
+
+
+def with_keywords(new: NewMemory) -> NewMemory:
+    """Return a memory with other words for its attributes, so that a question in those words finds it."""
+    said = claims_of(text_of(new))
+    if len(said) > MOST_STATEMENTS:
+        return new
+    words = [word for each in said for word in keywords_of(each)]
+    return attrs.evolve(new, keywords=tuple(dict.fromkeys([*new.keywords, *words]))[:MOST_LABELS])
 
 
 def text_of(memory: NewMemory) -> str:
@@ -159,9 +168,7 @@ def _is_single(name: str, earlier: Claim, later: Claim) -> bool:
     if name == OTHER:
         numbers = earlier.numbers.intersection(earlier.attributes[name].value)
         return bool(numbers and later.numbers.intersection(later.attributes[name].value))
-    if earlier.attributes[name].of_things and (later.happened or earlier.several & later.several):
-        return False
-    return True
+    return not earlier.attributes[name].of_things or not (later.happened or earlier.several & later.several)
 
 
 def _by_denial(earlier: Claim, later: Claim) -> Finding | None:
@@ -181,7 +188,7 @@ def _by_denial(earlier: Claim, later: Claim) -> Finding | None:
 
 
 def _same_holder(denied: Claim, other: Claim, core: frozenset[str]) -> bool:
-    """Return whether a denial is about the one of whom the other statement speaks."""
+    """Return whether a denial is about the subject of the other statement."""
     if denied.kin == other.kin and denied.own and other.own:
         return True
     if denied.kin == other.kin and not denied.own and not other.own:
@@ -199,7 +206,7 @@ def _by_form(earlier: Claim, later: Claim) -> Finding | None:
     common = earlier.content & later.content
     if not before or not after or not common:
         return None
-    if before <= earlier.numbers and after <= later.numbers:
+    if len(before) == len(after) == 1 and before <= earlier.numbers and after <= later.numbers:
         return Finding(verdict="DELETE", reason="other_number")
     same_head = earlier.own or earlier.words[0] in common
     if later.changes and same_head and not several and 2 * len(common) >= min(len(earlier.content), len(later.content)):

@@ -52,6 +52,7 @@ class Vocabulary:
     Attributes:
         language: its code.
         idle: words that name neither a subject nor a value.
+        names: finds names by the way they are written, as far as the language shows it.
         numbers: words for numbers.
         contrasts: words that tell two things of a kind apart.
         kin: words for people by their relation to the speaker, each with one name.
@@ -70,6 +71,7 @@ class Vocabulary:
 
     language: str
     idle: frozenset[str]
+    names: re.Pattern[str]
     numbers: frozenset[str]
     contrasts: frozenset[str]
     kin: Mapping[str, str]
@@ -109,7 +111,8 @@ def vocabulary(language: str) -> Vocabulary:
     parts, spaced = _resolved(given["parts"]), language != "zh"
     return Vocabulary(
         language=language,
-        idle=frozenset(given["words"]["idle"].split()),
+        idle=frozenset([*given["words"]["idle"].split(), *_forms(language, given["words"]["idle"])]),
+        names=re.compile(given["words"].get("names", NOTHING)),
         numbers=frozenset(given["words"]["numbers"].split()),
         contrasts=frozenset(_forms(language, given["words"]["contrasts"])),
         kin={word: names.split()[0] for names in given["words"]["kin"] for word in names.split()},

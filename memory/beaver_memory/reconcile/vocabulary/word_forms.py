@@ -10,7 +10,7 @@ _GERMAN = re.compile(r"[^\W_]+(?:[.:@/_-][^\W_]+)*")
 _CHINESE = re.compile(r"[a-z0-9][\w.@:+-]*|[\u3400-\u9fff]", re.ASCII)
 _GERMAN_ENDINGS = ("en", "em", "er", "es", "e", "n", "s")
 _SHORTEST = 3
-"""Characters that a German word keeps."""
+"""Characters that a word keeps; German words one more, except before an `s`."""
 
 _ENGLISH_ENDINGS = (("ing", 3, ""), ("ies", 2, "y"), ("ed", 3, ""), ("s", 3, ""))
 """Endings of English words, the fewest characters before each, and the text in place of it."""
@@ -47,6 +47,7 @@ def _english(word: str) -> str:
 
 def _german(word: str) -> str:
     for ending in _GERMAN_ENDINGS:
-        if len(word) >= len(ending) + _SHORTEST + 1 and word.endswith(ending) and word.isalpha():
+        shortest = _SHORTEST if ending == "s" else _SHORTEST + 1
+        if len(word) >= len(ending) + shortest and word.endswith(ending) and word.isalpha():
             return word.removesuffix(ending)
     return word
