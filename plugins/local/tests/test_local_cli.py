@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 import pytest
@@ -20,7 +21,7 @@ from beaver_hooks import Host
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import Memory
 from beaver_hooks.state_folder import plugin_folder
-from beaver_hooks_local import make_plugin
+from beaver_hooks_local import make_plugin, upgrade_bar
 from beaver_hooks_local.cli import embedders, group
 from beaver_hooks_local.cli.json_lines import LONGEST_LINE, InvalidMemory, from_fields, read_lines
 from beaver_hooks_local.cli.pipe import lines
@@ -975,6 +976,19 @@ def test_what_was_ended_goes_no_further():
 
     with pytest.raises(Ended):
         bar(1, 2, "counting")
+
+
+@pytest.mark.parametrize(("total", "shown"), [(upgrade_bar.MANY - 1, False), (upgrade_bar.MANY, True)])
+def test_a_database_that_is_brought_over_is_shown(monkeypatch, capsys, total, shown):
+    """On a terminal a bar names the database that is brought to this version, if that takes long enough to be seen."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    show = upgrade_bar.UpgradeBar()
+    for done in (0, 1000, total):
+        show(Path("memory.db"), done, total)
+    said = capsys.readouterr()
+
+    assert ("", shown) == (said.out, "Bringing memory.db to this version" in said.err)
 
 
 @pytest.mark.parametrize("terminal", [False, True])
