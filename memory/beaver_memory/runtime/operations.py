@@ -15,7 +15,7 @@ from beaver_memory.query import Query
 from beaver_memory.records import Owner
 from beaver_memory.runtime.export_pages import ExportPages
 from beaver_memory.runtime.gates import first_refusal
-from beaver_memory.runtime.profile import Location, Profile, RuntimeServices
+from beaver_memory.runtime.profile import Location, PostgresLocation, Profile, RuntimeServices
 from beaver_memory.runtime.projection import memory_block
 from beaver_memory.runtime.recovery import Progress, Recovery
 from beaver_memory.runtime.reports import (
@@ -86,6 +86,7 @@ class Operations:
     ) -> None:
         self.engine, self._embedder = engine, embedder
         self._profile = profile
+        self._has_project = isinstance(location, PostgresLocation) and bool(location.project)
         self.clock, self.trace, self.troubles = services.clock, services.trace, services.troubles
         self._touched: set[tuple[str, int]] = set()
         self._exports = ExportPages(engine)
@@ -310,6 +311,11 @@ class Operations:
     def is_joint(self) -> bool:
         """Whether global memories lie in the database of the person."""
         return self.engine.is_joint
+
+    @property
+    def has_project(self) -> bool:
+        """Whether the memory belongs to a project, so that memories without a project are of this one."""
+        return self.is_joint or self._has_project
 
     @property
     def personal_trouble(self) -> str | None:
