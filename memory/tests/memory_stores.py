@@ -5,6 +5,7 @@ each time it is called.
 """
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -12,8 +13,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import postgres_server
+
+from beaver_hostspecs import Secret
 from beaver_memory.records import Owner
 from beaver_memory.store.in_memory import Database, InMemoryStore
+from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.store.tenant import TenantStore
 from beaver_memory.testing.store_cases.kit import NOW, new
@@ -52,6 +57,14 @@ def tenant() -> Iterator[OpenStore]:
     assert before == figures()
 
 
+@contextlib.contextmanager
+def postgres() -> Iterator[OpenStore]:
+    """A schema in the PostgreSQL database of this worker, emptied before."""
+    url, schema = postgres_server.shared(), f"beaver_stores_{os.getpid()}"
+    postgres_server.emptied(url, schema)
+    yield lambda: PostgresStore.open(Secret(url), schema=schema)
+
+
 STORES: Mapping[str, Callable[[], AbstractContextManager[OpenStore]]] = MappingProxyType(
-    {"sqlite": sqlite, "in_memory": in_memory, "tenant": tenant}
+    {"sqlite": sqlite, "in_memory": in_memory, "tenant": tenant, "postgres": postgres}
 )
