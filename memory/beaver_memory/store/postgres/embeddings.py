@@ -119,9 +119,14 @@ def last(connection: Any, key: OwnerKey, model: int) -> int:
 
 def drop(connection: Any, model: int) -> int:
     """Delete all embeddings by a model; return their number."""
-    connection.execute(_SQL["lock_counts"])
+    lock_counts(connection)
     connection.execute(_SQL["uncount_model"], {"model": model})
     return int(connection.execute(_SQL["drop_vectors_of_model"], {"model": model}).rowcount)
+
+
+def lock_counts(connection: Any) -> None:
+    """Let no other transaction count an embedding until this one ends."""
+    connection.execute(_SQL["lock_counts"])
 
 
 def outdate(connection: Any, key: OwnerKey, ids: Sequence[int]) -> None:
