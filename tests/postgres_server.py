@@ -2,7 +2,7 @@
 
 `BEAVER_TEST_POSTGRES` names a database of a server that runs already; tests make schemas in it. Without it each worker
 has a server of its own, on a copy of a cluster that is made once per run. The server ends with its worker, however that
-ends. Run as root, it belongs to the user `nobody`.
+ends. Run as root, it belongs to another user of the system.
 """
 
 import contextlib
@@ -24,6 +24,9 @@ import psycopg
 GIVEN = os.environ.get("BEAVER_TEST_POSTGRES", "")
 FOLDER = "BEAVER_TEST_FOLDER"
 """The variable that names a folder which all workers of a run share."""
+
+SCHEMA = f"beaver_stores_{os.getpid()}"
+"""The schema of a worker for the stores of its tests."""
 
 _DEATH_SIGNAL = 1
 """`PR_SET_PDEATHSIG`."""
@@ -130,6 +133,7 @@ _shared: list[str] = []
 def shared() -> str:
     """Return the address of this worker's database; the server starts when it is first asked for."""
     if GIVEN:
+        _shared.append(SCHEMA)
         return GIVEN
     if not _shared:
         _shared.append(_held.enter_context(running(cluster(Path(os.environ[FOLDER])))).url)
@@ -137,18 +141,21 @@ def shared() -> str:
 
 
 def end_shared() -> None:
-    """End the server of this worker, if it runs."""
+    """End the server of this worker, if it runs, and remove what tests made in a given database."""
+    if GIVEN and SCHEMA in _shared:
+        with psycopg.connect(GIVEN, autocommit=True) as connection:
+            connection.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
     _held.close()
     _shared.clear()
 
 
-def emptied(url: str, schema: str) -> None:
+def emptied(url: str, schema: str = SCHEMA) -> None:
     """Make a store as empty as a new one, with another identity; do nothing if it was never opened."""
     with psycopg.connect(url, autocommit=True) as connection:
         if connection.execute("SELECT to_regclass(%s)", [f"{schema}.store_facts"]).fetchone() == (None,):
             return
         connection.execute(f"SET search_path = {schema}")
-        connection.execute("; ".join(f"DELETE FROM {table}" for table in TABLES))
+        connection.execute("; ".join(f"DELETE FROM {table}" for table in TABLES))  # noqa: S608 - names of this file
         connection.execute("UPDATE store_facts SET value = '0' WHERE name = 'analyser'")
         connection.execute("UPDATE store_facts SET value = gen_random_uuid() WHERE name = 'identity'")
 
@@ -205,7 +212,7 @@ def _run(words: list[str], folder: Path, *, wait: bool = True) -> subprocess.Pop
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL if not wait else None,
         start_new_session=True,
-        preexec_fn=_die_with_parent,
+        preexec_fn=_die_with_parent,  # noqa: PLW1509 - no thread of a test holds a lock that this call needs
         **user,
     )
     if wait:

@@ -28,6 +28,9 @@ MOST_WAITING = 10_000
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 10.0
 
+_RESTARTS = {"missing": "file vanished", "exchanged": "file replaced", "log_lost": "log removed"}
+"""Why the next event may not follow the last one, by the category of the failure."""
+
 
 @attrs.frozen
 class StateChange:
@@ -202,9 +205,9 @@ class Writer:
         return rows
 
     def _failed(self, category: str) -> None:
-        if category == "missing":
-            # The next attempt makes a new file. Its first event shows that it is not the whole trail.
-            self._batch.events.insert(0, host_event("audit_restarted", self._clock.now(), reason="file vanished"))
+        if reason := _RESTARTS.get(category):
+            # The first event of the other file shows that it is not the whole trail.
+            self._batch.events.insert(0, host_event("audit_restarted", self._clock.now(), reason=reason))
         self._pause = min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
         self._batch.release(category)
         if self._failure is None:

@@ -29,6 +29,7 @@ class Item:
     session: str = ""
     speaker: str = ""
     when: datetime | None = None
+    keywords: tuple[str, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

@@ -139,7 +139,13 @@ class Filled:
 def memory(item: Item) -> NewMemory:
     """Return an item as a new memory."""
     return NewMemory(
-        title=item.text, session=item.session, speaker=item.speaker, created_at=item.when, owner=OWNER, type="event"
+        title=item.text,
+        session=item.session,
+        speaker=item.speaker,
+        keywords=item.keywords,
+        created_at=item.when,
+        owner=OWNER,
+        type="event",
     )
 
 

@@ -5,7 +5,6 @@ each time it is called.
 """
 
 import contextlib
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -45,9 +44,9 @@ def in_memory() -> Iterator[OpenShared]:
 @contextlib.contextmanager
 def postgres() -> Iterator[OpenShared]:
     """A schema in the PostgreSQL database of this worker, emptied before."""
-    url, schema = postgres_server.shared(), f"beaver_stores_{os.getpid()}"
-    postgres_server.emptied(url, schema)
-    yield lambda: PostgresStore.open(Secret(url), schema=schema)
+    url = postgres_server.shared()
+    postgres_server.emptied(url)
+    yield lambda: PostgresStore.open(Secret(url), schema=postgres_server.SCHEMA)
 
 
 @contextlib.contextmanager

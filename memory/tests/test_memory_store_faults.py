@@ -72,9 +72,9 @@ def test_the_tree_of_errors():
 
 
 def test_files_are_private(store, path):
-    """The database, its log and its index are readable by their owner only."""
+    """The database, its log, its index and the lock file are readable by their owner only."""
     found = {each.name: oct(each.stat().st_mode & 0o777) for each in path.parent.iterdir()}
-    assert dict.fromkeys(("memory.db", "memory.db-wal", "memory.db-shm"), "0o600") == found
+    assert dict.fromkeys(("memory.db", "memory.db-wal", "memory.db-shm", ".memory.db.open.lock"), "0o600") == found
 
 
 def test_a_folder_that_is_missing(tmp_path):
@@ -125,13 +125,23 @@ def test_a_file_that_is_replaced(store, path, number):
     assert ["of the other one"] == kept(path)
 
 
+def test_a_link_in_its_place(store, path):
+    """A symbolic link is refused with advice of its own, and stays."""
+    link = path.with_name("link.db")
+    link.symlink_to(path)
+
+    assert "link" == refusal(link, lambda: SqliteStore.open(link))
+    assert link.is_symlink()
+
+
 def test_an_older_copy_of_itself(store, path):
-    """A copy of the same store that is put back is read, owners and all."""
+    """A copy of the same store that is put back is refused once, and then read, owners and all."""
     copy = path.with_name("copy.db")
     store._connector.empty_log()
     copy.write_bytes(path.read_bytes())
     store.add([new("later", owner=Owner(user="later"))], now=NOW)
     copy.replace(path)
+    assert "exchanged" == refusal(path, lambda: store.recent(looking(), limit=9))
     assert ["kept"] == titles(store.recent(looking(owners=(Owner(), Owner(user="later"))), limit=9))
     store.add([new("again", owner=Owner(user="again"))], now=NOW)
     assert [Owner(), Owner(user="again")] == store.owners()
@@ -430,7 +440,8 @@ def test_a_log_without_its_database(path):
     content = path.read_bytes()
     path.unlink()
     assert "left_log" == refusal(path, lambda: SqliteStore.open(path))
-    assert ["memory.db-shm", "memory.db-wal"] == sorted(each.name for each in path.parent.iterdir())
+    left = [".memory.db.open.lock", "memory.db-shm", "memory.db-wal"]
+    assert left == sorted(each.name for each in path.parent.iterdir())
     path.write_bytes(content)
     assert ["in the log"] == kept(path)
 

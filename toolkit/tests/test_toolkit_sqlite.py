@@ -91,14 +91,14 @@ def test_a_transaction_that_sqlite_rolled_back():
     assert not opened.in_transaction
 
 
-@pytest.mark.parametrize("replaced", [False, True])
-def test_a_file_that_lost_its_name(database, path, replaced):
+@pytest.mark.parametrize(("replaced", "expected"), [(False, "missing"), (True, "exchanged")])
+def test_a_file_that_lost_its_name(database, path, replaced, expected):
     """Writing to a database that was deleted or replaced is an error, and the new file is untouched."""
     path.unlink()
     if replaced:
         path.write_bytes(b"another")
 
-    assert "missing" == category(lambda: add(database))
+    assert expected == category(lambda: add(database))
     assert not replaced or b"another" == path.read_bytes()
 
 
@@ -106,7 +106,7 @@ def test_a_file_that_lost_its_name(database, path, replaced):
     ("spoil", "expected"),
     [
         (lambda path: path.write_bytes(b"x" * 5_000), "corrupt"),
-        (lambda path: path.symlink_to("elsewhere.db"), "not_ours"),
+        (lambda path: path.symlink_to("elsewhere.db"), "link"),
         (lambda path: path.mkdir(), "cannot_open"),
     ],
 )
@@ -256,7 +256,7 @@ def test_drafts_of_killed_processes_are_swept(path):
 
 def test_readers_are_lent_and_kept(database, path):
     """A returned reader is reused, a lent one is not, and dropping the pool closes every reader on its return."""
-    opened = []
+    opened, told = [], []
 
     def open_one():
         opened.append(connect(path))
@@ -268,8 +268,11 @@ def test_readers_are_lent_and_kept(database, path):
             pass
         with pool.lend(bool) as second:
             assert second is opened[1]
-        pool.drop()
+        pool.drop(lambda: told.append("closed"))
+        assert [] == told
+    pool.drop(lambda: told.append("empty"))
 
+    assert ["closed", "empty"] == told
     for connection in opened:
         with pytest.raises(apsw.ConnectionClosedError):
             connection.execute("SELECT 1")

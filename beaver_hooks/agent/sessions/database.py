@@ -31,6 +31,11 @@ _REMEDIES = {
     "not_ours": "is not a database of sessions; move it away",
     "broken": "is not a database of sessions; move it away",
     "newer": "was written by a newer version of Beaver Hooks; update this one",
+    "link": "is a symbolic link; put the file itself in its place",
+    "exchanged": "was replaced while it was in use; try again to use the file that is there now",
+    "log_removed": "lost its -wal or -shm file while it was in use; nothing stored is lost; try again",
+    "log_lost": "lost its -wal file while it was in use; the newest messages may be lost; try again",
+    "in_use": "is used by a process that has lost its -wal or -shm file; end that process, or try again",
     "missing": "disappeared while it was in use; restore it, or try again to start with an empty one",
     "closed": "is closed; open the store again",
     "forked": "was opened by another process; open a store in this process",
@@ -70,7 +75,7 @@ class SessionDatabase:
         """Return the open connection.
 
         Raises:
-            DatabaseError: it cannot be opened or is no database of sessions; a new one never replaces it.
+            DatabaseError: it cannot be opened, is no database of sessions, or lost a file; a new one never replaces it.
         """
         return self._opened().connection
 
@@ -93,4 +98,5 @@ class SessionDatabase:
     def _opened(self) -> Database:
         if self._database is None:
             self._database = Database.open(self._path, read_migrations(PACKAGE), secure_delete=True)
+        self._database.verify()
         return self._database

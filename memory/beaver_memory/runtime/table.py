@@ -3,9 +3,9 @@
 A new operation is a row here, its records, and the function that carries it out.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
-from types import MappingProxyType
+from keyword import iskeyword
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -42,6 +42,7 @@ class Operation(Generic[Q, R]):
         private: whether it shows facts that are the owner's alone, so that the caller must see the private store.
         services: the names of the services that it needs.
         writes: whether it may write; upkeep then has work, and a repeated request is answered from its response.
+        command: the name of the command that a command line makes of it; empty if it has none, or one written by hand.
         run: carries it out, blocking.
     """
 
@@ -52,7 +53,38 @@ class Operation(Generic[Q, R]):
     private: bool = False
     services: frozenset[str] = frozenset()
     writes: bool = False
+    command: str = ""
     run: Callable[[Operations, Q], R]
+
+    @property
+    def method(self) -> str:
+        """The name of its method of `MemoryRuntime`."""
+        return f"{self.name}_" if iskeyword(self.name) else self.name
+
+
+class OperationTable(Mapping[str, Operation[Any, Any]]):
+    """The operations by their names, in the order of their rows.
+
+    Args:
+        rows: the operations.
+    """
+
+    def __init__(self, *rows: Operation[Any, Any]) -> None:
+        self._rows = {each.name: each for each in rows}
+
+    def __getitem__(self, name: str) -> Operation[Any, Any]:
+        return self._rows[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def commands(self) -> tuple[Operation[Any, Any], ...]:
+        """The operations that a command line makes commands of."""
+        return tuple(each for each in self._rows.values() if each.command)
 
 
 WRITE = Operation(
@@ -63,6 +95,7 @@ PROJECT = Operation(
     name="project",
     request=requests.ProjectionRequest,
     report=reports.ProjectionReport,
+    command="project",
     run=Operations.project,
     callers=OWNER_AND_HOST,
     writes=True,
@@ -76,16 +109,31 @@ LIST = Operation(
     callers=OWNER_AND_HOST,
 )
 TIMELINE = Operation(
-    name="timeline", request=requests.TimelineRequest, report=reports.MemoriesReport, run=Operations.timeline
+    name="timeline",
+    request=requests.TimelineRequest,
+    report=reports.MemoriesReport,
+    command="timeline",
+    run=Operations.timeline,
 )
 HISTORY = Operation(
-    name="history", request=requests.HistoryRequest, report=reports.HistoryReport, run=Operations.history
+    name="history",
+    request=requests.HistoryRequest,
+    report=reports.HistoryReport,
+    command="history",
+    run=Operations.history,
 )
-PEOPLE = Operation(name="people", request=requests.PeopleRequest, report=reports.PeopleReport, run=Operations.people)
+PEOPLE = Operation(
+    name="people",
+    request=requests.PeopleRequest,
+    report=reports.PeopleReport,
+    command="people",
+    run=Operations.people,
+)
 SESSIONS = Operation(
     name="sessions",
     request=requests.SessionsRequest,
     report=reports.SessionsReport,
+    command="sessions",
     run=Operations.sessions,
     private=True,
 )
@@ -143,7 +191,7 @@ RECOVER = Operation(
     callers=OWNER_AND_HOST,
 )
 
-_ROWS: tuple[Operation[Any, Any], ...] = (
+OPERATIONS = OperationTable(
     WRITE,
     RECALL,
     PROJECT,
@@ -162,6 +210,4 @@ _ROWS: tuple[Operation[Any, Any], ...] = (
     EMBED,
     RECOVER,
 )
-
-OPERATIONS: Mapping[str, Operation[Any, Any]] = MappingProxyType({each.name: each for each in _ROWS})
 """The operations by their names. `capabilities` and `close` belong to the runtime itself."""

@@ -9,6 +9,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import apsw
 import numpy as np
 import pytest
 
@@ -570,9 +571,8 @@ def test_a_check_names_the_database(tmp_path):
     """A check names the path of the person's database in each problem that it finds there."""
     with joint(tmp_path) as engine:
         engine.add(map(said, range(4)))
-        with contextlib.closing(sqlite3.connect(tmp_path / "person" / "memory.db")) as connection:
+        with contextlib.closing(apsw.Connection(str(tmp_path / "person" / "memory.db"))) as connection:
             connection.execute("UPDATE owners SET live = live + 1")
-            connection.commit()
         assert [f"{tmp_path / 'person' / 'memory.db'}: 1 owners have wrong counts."] == engine.store.check()
 
 

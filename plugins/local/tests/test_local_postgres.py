@@ -9,6 +9,7 @@ import re
 import socket
 import uuid
 from pathlib import Path
+from urllib.parse import quote
 
 import postgres_server
 import psycopg
@@ -278,7 +279,7 @@ async def test_a_server_that_does_not_answer(make_host):
     """A server that accepts a connection and says nothing costs a turn the bounded time to connect, once."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"postgresql://127.0.0.1:{silent.getsockname()[1]}/d"
-        async with make_host({"url": url, "connect_seconds": 1}) as host, asyncio.timeout(30):
+        async with make_host({"url": url, "connectSeconds": 1}) as host, asyncio.timeout(30):
             assert [""] * 20 == [await run_turn(host, session=f"s{number}") for number in range(20)]
             assert "degraded" == host.health()["local"].state
 
@@ -287,7 +288,7 @@ async def test_no_password_is_shown(make_host, tmp_path, caplog):
     """The password is in no log, event, health, answer or file."""
     canary = make_canary()
     sink = MemorySink()
-    url = f"postgresql://u:{canary.secret.reveal()}@127.0.0.1:9/d"
+    url = f"postgresql://u:{quote(canary.secret.reveal(), safe='')}@127.0.0.1:9/d"
     with caplog.at_level(logging.DEBUG):
         async with make_host({"url": url}, sinks=[sink]) as host:
             shown = [await run_turn(host), await command(host, "status"), await write(host), host.health()]

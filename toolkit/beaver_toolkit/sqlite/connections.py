@@ -1,6 +1,7 @@
 """Opens connections to an existing SQLite file, and runs transactions on them."""
 
 import contextlib
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,12 +63,13 @@ def immediate(connection: "apsw.Connection") -> Iterator[None]:
         raise
 
 
-def inode_of(path: Path) -> Inode:
+def inode_of(path: Path | str) -> Inode:
     """Return the identity of a file, which differs for another file of the same name; `NO_INODE` without a file."""
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        found = path.stat()
-        return found.st_dev, found.st_ino
-    return NO_INODE
+    try:
+        found = os.stat(path)  # noqa: PTH116 - asked before each read and write, so it makes no path
+    except (FileNotFoundError, NotADirectoryError):
+        return NO_INODE
+    return found.st_dev, found.st_ino
 
 
 def integrity_problems(connection: "apsw.Connection") -> list[str]:

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from beaver_toolkit.files import create_once, sweep
-from beaver_toolkit.sqlite.connections import connect, immediate, inode_of, make_durable
+from beaver_toolkit.sqlite import connections
+from beaver_toolkit.sqlite.connections import connect, immediate, make_durable
 from beaver_toolkit.sqlite.errors import DatabaseError, driver, translated
+from beaver_toolkit.sqlite.lease import Lease, close_unchanged
 from beaver_toolkit.sqlite.migrations import migrate, version_of
 
 if TYPE_CHECKING:
@@ -18,13 +20,12 @@ class Database:
     """An open database. A commit is durable when it returns, and a write transaction takes its lock at the beginning.
 
     Attributes:
-        connection: for statements inside `transaction`, or for reading.
+        connection: for statements inside `transaction`, or for reading after `verify`.
     """
 
-    def __init__(self, connection: "apsw.Connection", path: Path) -> None:
+    def __init__(self, connection: "apsw.Connection", lease: Lease) -> None:
         self.connection = connection
-        self._path = path
-        self._inode = inode_of(path)
+        self._lease = lease
 
     @classmethod
     def open(cls, path: Path, migrations: Sequence[str], *, secure_delete: bool = False) -> Self:
@@ -33,20 +34,24 @@ class Database:
         Raises:
             DatabaseError: it cannot be opened, or is a symbolic link. It is never replaced by a new one.
         """
-        with translated():
-            sweep(path)
-            if path.is_symlink():
-                raise DatabaseError("not_ours")  # writes would go to the file that the link names
-            # Made here, so that it is private from its first moment; SQLite gives -wal and -shm its mode.
-            if not path.exists():
-                create_once(path, b"")
+
+        def writer() -> "apsw.Connection":
             connection = connect(path)
             with _closed_on_error(connection):
                 if connection.readonly("main"):
                     raise DatabaseError("read_only")
                 make_durable(connection, secure_delete=secure_delete)
                 migrate(connection, migrations)
-            return cls(connection, path)
+            return connection
+
+        with translated():
+            sweep(path)
+            if path.is_symlink():
+                raise DatabaseError("link")  # its log would be beside the file that the link names
+            # Made here, so that it is private from its first moment; SQLite gives -wal and -shm its mode.
+            if not path.exists():
+                create_once(path, b"")
+            return cls(*Lease.open(path, writer, seconds=connections.BUSY_SECONDS))
 
     @classmethod
     def read(cls, path: Path, migrations: Sequence[str], *, busy_seconds: float | None = None) -> Self:
@@ -55,34 +60,59 @@ class Database:
         Raises:
             DatabaseError: it is missing, cannot be opened, or a newer version of the program wrote it.
         """
-        with translated():
-            if not path.exists():
-                raise DatabaseError("missing")
+
+        def reader() -> "apsw.Connection":
             connection = connect(path, busy_seconds=busy_seconds)
             with _closed_on_error(connection):
                 connection.pragma("query_only", 1)
                 if version_of(connection) > len(migrations):
                     raise DatabaseError("newer")
-            return cls(connection, path)
+            return connection
+
+        with translated():
+            if not path.exists():
+                raise DatabaseError("missing")
+            seconds = connections.BUSY_SECONDS if busy_seconds is None else busy_seconds
+            return cls(*Lease.open(path, reader, seconds=seconds))
 
     def close(self) -> None:
         """Close the connection."""
+        if fault := self._lease.fault():
+            self._give_up(fault)
+            return
         with contextlib.suppress(driver().Error):
             self.connection.close()
+        self._lease.end()
+
+    def verify(self) -> None:
+        """Raise unless the files that the connection opened still have their names.
+
+        Raises:
+            DatabaseError: they were removed or replaced. The connection is closed then.
+        """
+        if fault := self._lease.fault():
+            raise DatabaseError(self._give_up(fault))
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator["apsw.Connection"]:
         """Hold the write lock for a block; commit at its end, durably, or roll all of it back.
 
         Raises:
-            DatabaseError: nothing of the block was written, or the file no longer has its name.
+            DatabaseError: nothing of the block was written, or a file lost its name before the end.
         """
         with translated():
+            self.verify()
             with immediate(self.connection):
                 yield self.connection
             # Writing to a file that was deleted succeeds, and no process will ever read it.
-            if inode_of(self._path) != self._inode:
-                raise DatabaseError("missing")
+            self.verify()
+
+    def _give_up(self, fault: str) -> str:
+        """Close the connection to files that lost their names; return what that has cost, as a category."""
+        found = self._lease.rescue(self.connection, fault)
+        close_unchanged(self.connection)
+        self._lease.end()
+        return found
 
 
 @contextlib.contextmanager

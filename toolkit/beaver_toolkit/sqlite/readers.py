@@ -21,7 +21,7 @@ class ReaderPool:
         self._places = threading.BoundedSemaphore(MOST_READERS)
         self._lock = threading.Lock()
         self._idle: list[apsw.Connection] = []
-        self._generation = 0
+        self._lent = _Lent()
 
     @contextlib.contextmanager
     def lend(self, ready: Callable[[], None]) -> Iterator[apsw.Connection]:
@@ -32,32 +32,63 @@ class ReaderPool:
         """
         with self._places:
             ready()
-            generation, connection = self._generation, self._take()
-            try:
-                connection.execute("BEGIN")
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                connection.close()
-                raise
-            self._give_back(generation, connection)
+            with self._counted() as lent:
+                connection = self._take()
+                try:
+                    connection.execute("BEGIN")
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    connection.close()
+                    raise
+                self._give_back(lent, connection)
 
-    def drop(self) -> None:
-        """Close all connections; those that are lent, when they are given back."""
+    def drop(self, then: Callable[[], None]) -> None:
+        """Close all connections; those that are lent, when they are given back.
+
+        Args:
+            then: called after the last of them is closed, by the thread that closes it.
+        """
         with self._lock:
-            self._generation += 1
             gone, self._idle = self._idle, []
+            lent, self._lent = self._lent, _Lent()
+            lent.then = then
+            is_last = lent.count == 0
         for connection in gone:
             connection.close()
+        if is_last:
+            then()
+
+    @contextlib.contextmanager
+    def _counted(self) -> "Iterator[_Lent]":
+        with self._lock:
+            lent = self._lent
+            lent.count += 1
+        try:
+            yield lent
+        finally:
+            with self._lock:
+                lent.count -= 1
+                then = lent.then if lent.count == 0 else None
+            if then is not None:
+                then()
 
     def _take(self) -> apsw.Connection:
         with contextlib.suppress(IndexError):
             return self._idle.pop()
         return self._connect()
 
-    def _give_back(self, generation: int, connection: apsw.Connection) -> None:
+    def _give_back(self, lent: "_Lent", connection: apsw.Connection) -> None:
         with self._lock:
-            if generation == self._generation:
+            if lent is self._lent:
                 self._idle.append(connection)
                 return
         connection.close()
+
+
+class _Lent:
+    """The connections lent between two drops: how many are out, and what follows when the last one is closed."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.then: Callable[[], None] | None = None

@@ -13,7 +13,7 @@ from typing import Any
 from beaver_hostspecs import Secret
 from beaver_memory.errors import DamagedRow, StoreError
 from beaver_memory.store.postgres.address import Address
-from beaver_memory.store.postgres.driver import adapt, driver
+from beaver_memory.store.postgres.driver import connect, driver
 from beaver_memory.store.postgres.faults import category_of, category_of_refusal
 from beaver_memory.store.postgres.pool import MOST, ConnectionPool
 from beaver_memory.store.postgres.preparation import prepare, read_scripts
@@ -143,11 +143,10 @@ class Connector:
 
     def _connect(self) -> Any:
         try:
-            connection = driver().connect(**self._address.parameters, autocommit=True)
+            connection = connect(self._address.parameters)
         except driver().Error as error:
             raise StoreError(self.place, category_of_refusal(error)) from None
         try:
-            adapt(connection)
             self._prepare(connection)
         except BaseException:
             connection.close()

@@ -44,7 +44,7 @@ _BY_WORDS = (
     ("certificate", "tls"),
     ("SSL", "tls"),
 )
-"""By what libpq says of a connection that was not made: it passes on no SQLSTATE."""
+"""By the message of libpq about a connection that was not made: it passes on no SQLSTATE."""
 
 
 def category_of(error: Exception) -> str:

@@ -30,7 +30,7 @@ def visible(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Memory
 def locked(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Stored]:
     """Return the visible memories among `ids` with their terms, by id; no other writer changes them until the commit.
 
-    This locks their owners first, and reads afterwards: a statement does not see what was committed while it waited.
+    This locks their owners first, and reads afterwards: a statement sees no commit that ended while it waited.
     """
     which = usable(ids)
     if not seen.owners or not which:

@@ -291,7 +291,7 @@ class PostgresStore:
 
     def drop_vectors(self, model: str) -> int:
         """Delete all embeddings by a model; return their number."""
-        with self._connector.writing() as connection:
+        with self._connector.writing(pipelined=False) as connection:
             return embeddings.drop(connection, self._models.number(connection, model))
 
     # --- The whole store ----------------------------------------------------------------------------------------

@@ -110,7 +110,7 @@ def knows(connection: Any, items: Sequence[Analysed], keys: Mapping[Owner, Owner
 def candidates(
     connection: Any, items: Sequence[Analysed], keys: Mapping[Owner, OwnerKey], *, lock: bool
 ) -> dict[_Place, list[Candidate]]:
-    """Return the stored memories that may equal some, by what they agree in, the newest first."""
+    """Return the stored memories that may equal some, by the values in which they agree, the newest first."""
     hashes: dict[Owner, dict[bytes, None]] = defaultdict(dict)
     for item in items:
         hashes[item.memory.owner][_digest(item.memory)] = None

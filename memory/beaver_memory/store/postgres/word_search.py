@@ -23,10 +23,12 @@ def matching(connection: Any, seen: Seen, patterns: Sequence[Pattern], limit: in
     wanted = [_parts(pattern) for pattern in patterns[:MOST_PATTERNS]]
     if not seen.owners or not wanted or not all(wanted):
         return []
-    holds, given = [seen.which.sql], {}
+    holds = [seen.which.sql]
+    given: dict[str, str] = {}
+    holds_part = _SQL["holds"]
     for number, parts in enumerate(wanted):
         names = {f"part{number}_{place}": part for place, part in enumerate(parts)}
-        holds.append(f"({' OR '.join(_SQL['holds'].format(part=name) for name in names)})")
+        holds.append(f"({' OR '.join(holds_part.format(part=name) for name in names)})")
         given |= names
     sql = _SQL["matching"].format(conditions=" AND ".join(holds))
     return [id_ for (id_,) in connection.execute(sql, seen.params(limit=bounded(limit), **given))]

@@ -2,14 +2,15 @@
 
 One connection writes, behind a lock. Another one, the only one that goes through `clearing`, checkpoints the log into
 the database, so that no commit waits for the interpreter half-way. Readers borrow one of a few others for one question;
-SQLite lets them read during a write. Before each use the connector checks the file: if the file was deleted or
-replaced, it raises an error instead of writing to a lost file.
+SQLite lets them read during a write. Before each use the connector checks the file: if it was removed or
+replaced, it raises an error instead of writing to a lost file. The same holds for its log and the log's index.
 """
 
 import contextlib
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -20,6 +21,7 @@ from beaver_memory.store.sqlite.preparation import PACKAGE, make_unless_there_is
 from beaver_toolkit.sqlite.connections import NO_INODE, connect, immediate, inode_of
 from beaver_toolkit.sqlite.errors import DatabaseError, category_of, faults
 from beaver_toolkit.sqlite.files import sweep
+from beaver_toolkit.sqlite.lease import Lease, close_unchanged
 from beaver_toolkit.sqlite.migrations import read_migrations
 from beaver_toolkit.sqlite.readers import ReaderPool
 from beaver_toolkit.sqlite.secure_delete import ClearingFiles
@@ -56,7 +58,7 @@ class Connector:
         self._writer: apsw.Connection | None = None
         self._cleaner: apsw.Connection | None = None
         self._logged_pages = 0
-        self._inode = NO_INODE
+        self._lease: Lease | None = None
         self._closed = False
         self.identity = ""
         self.owners = OwnerNumbers()
@@ -71,7 +73,9 @@ class Connector:
             sweep(self._path)
             if not self._path.parent.is_dir():
                 raise StoreError(self._path, "no_folder")
-            if not os.path.lexists(self._path):
+            if self._path.is_symlink():
+                raise StoreError(self._path, "link")  # its log would be beside the file that the link names
+            if not self._path.exists():
                 make_unless_there_is_a_log(self._path, self._scripts)
             self._connect()
 
@@ -102,8 +106,7 @@ class Connector:
             with immediate(connection):
                 yield connection
             # A write to a deleted file succeeds, and no reader will ever see it.
-            if inode_of(self._path) != self._inode:
-                raise StoreError(self._path, "missing")
+            self._refuse_lost_files()
             if self._logged_pages >= _LOG_PAGES:
                 # The block is already committed: the next caller meets this fault again.
                 with contextlib.suppress(apsw.Error):
@@ -134,25 +137,28 @@ class Connector:
             return
         with self._lock:
             self._closed = True
-            self._drop()
+            self._drop(always=True)
 
     def _connect(self) -> None:
-        inode = inode_of(self._path)
-        if inode == NO_INODE:
+        if inode_of(self._path) == NO_INODE:
             raise StoreError(self._path, "missing")
         if self._path.stat().st_size == 0:
             raise StoreError(self._path, "emptied")
+        self._writer, self._lease = Lease.open(self._path, self._prepared, seconds=self._patience)
+        _wait(self._writer, PATIENCE)
+        self._cleaner = self._connection("cleaner")
+        self._read_something(self._cleaner)
+        # The file may be an older copy, in which owners have other numbers.
+        self.owners = OwnerNumbers()
+
+    def _prepared(self) -> apsw.Connection:
         connection = self._connection("writer")
         try:
-            identity = prepare(connection, self._path, self._scripts, self.identity)
+            self.identity = prepare(connection, self._path, self._scripts, self.identity)
         except BaseException:
             connection.close()
             raise
-        _wait(connection, PATIENCE)
-        self._writer, self._inode, self.identity = connection, inode, identity
-        self._cleaner = self._connection("cleaner")
-        # The file may be an older copy, in which owners have other numbers.
-        self.owners = OwnerNumbers()
+        return connection
 
     def _connection(self, kind: str) -> apsw.Connection:
         files = self._files.name if kind == "cleaner" else None
@@ -164,9 +170,17 @@ class Connector:
             connection.set_wal_hook(self._logged)
         return connection
 
+    def _read_something(self, connection: apsw.Connection) -> None:
+        """Make SQLite open the log for a new connection, and check that it is the log of the others."""
+        connection.pragma("schema_version")
+        if self._lease is None or self._lease.fault():
+            close_unchanged(connection)
+            self._refuse_lost_files()
+
     def _reader(self) -> apsw.Connection:
         connection = self._connection("reader")
         connection.pragma("query_only", 1)
+        self._read_something(connection)
         return connection
 
     def _own(self) -> None:
@@ -177,32 +191,41 @@ class Connector:
         self._own()
         if self._closed:
             raise StoreError(self._path, "closed")
-        if inode_of(self._path) == self._inode:
+        lease = self._lease
+        if lease is not None and not lease.fault():
             return
         with self._lock:
-            if inode_of(self._path) != self._inode:
-                self._drop()
+            self._refuse_lost_files()
+            if self._lease is None:
                 self._connect()
 
-    def _drop(self) -> None:
-        self._abandon()
-        self._inode = NO_INODE
-        self._readers.drop()
-        # The cleaner last: it checkpoints the log into the database, unless the interpreter closes it at its own end,
-        # where the error would be lost.
-        if self._cleaner is not None:
-            self._cleaner.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-        gone, self._writer, self._cleaner = (self._writer, self._cleaner), None, None
-        for connection in gone:
-            if connection is not None:
-                with contextlib.suppress(apsw.Error):
-                    connection.close()
+    def _refuse_lost_files(self) -> None:
+        """Raise if files lost their names since they were opened.
 
-    def _abandon(self) -> None:
-        """Empty the log of a lost database: SQLite would read it as part of the next database of that name."""
-        if inode_of(self._path) != self._inode:
-            with contextlib.suppress(apsw.Error):
-                self._clean(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        Raises:
+            StoreError: they did. The next call opens the files that have the names then.
+        """
+        with self._lock:
+            fault = self._drop()
+            if fault == "exchanged":
+                # Another store in its place is a fault of its own.
+                self._connect()
+            if fault:
+                raise StoreError(self._path, fault)
+
+    def _drop(self, *, always: bool = False) -> str:
+        """Close all connections if their files lost their names, or `always`; return what that has cost."""
+        lease, cleaner = self._lease, self._cleaner
+        fault = "" if lease is None else lease.fault()
+        if not (fault or always):
+            return ""
+        if lease is not None and cleaner is not None and fault:
+            fault = lease.rescue(cleaner, fault)
+        writer, self._writer, self._cleaner, self._lease = self._writer, None, None, None
+        if writer is not None:
+            close_unchanged(writer)
+        self._readers.drop(partial(_end, lease, cleaner, fault))
+        return fault
 
     def _logged(self, _: apsw.Connection, __: str, pages: int) -> int:
         self._logged_pages = pages
@@ -236,7 +259,23 @@ class Connector:
     def _afterwards(self, category: str) -> None:
         if category not in _HARMLESS:
             with self._lock:
-                self._drop()
+                self._drop(always=True)
+
+
+def _end(lease: Lease | None, cleaner: apsw.Connection | None, fault: str) -> None:
+    """Close the last connection, and release the lease.
+
+    The cleaner is the last: it checkpoints the log into the database, unless the interpreter closes it at its own end,
+    where the error would be lost.
+    """
+    if cleaner is not None and fault:
+        close_unchanged(cleaner)
+    elif cleaner is not None:
+        with contextlib.suppress(apsw.Error):
+            cleaner.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+            cleaner.close()
+    if lease is not None:
+        lease.end()
 
 
 def _wait(connection: apsw.Connection, seconds: float) -> None:

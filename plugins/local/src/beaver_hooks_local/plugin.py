@@ -86,6 +86,17 @@ class Local:
             raise RuntimeNotOpen("The local memory is not open; call it between `start` and `stop`.")
         return self._memory
 
+    @property
+    def runtime(self) -> "MemoryRuntime":
+        """The runtime of the open memory.
+
+        Raises:
+            RuntimeNotOpen: the memory is not open.
+        """
+        if self._runtime is None:
+            raise RuntimeNotOpen("The local memory is not open; call it between `start` and `stop`.")
+        return self._runtime
+
     @hookimpl
     def describe(self) -> PluginInfo:
         """Describe the plugin."""
@@ -171,10 +182,8 @@ class Local:
             RuntimeNotOpen: the memory is not open.
             RuntimeOverloaded: too many calls wait for it.
         """
-        memory, runtime = self.memory, self._runtime
-        if runtime is None:
-            raise RuntimeNotOpen("The local memory is not open.")
-        return await runtime.run(lambda _: work(memory), wrote=wrote)
+        memory = self.memory
+        return await self.runtime.run(lambda _: work(memory), wrote=wrote)
 
     def _made(self) -> "MemoryRuntime":
         """Make the runtime, in a thread because its imports are slow."""

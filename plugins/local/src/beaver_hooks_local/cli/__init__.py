@@ -12,6 +12,7 @@ from beaver_hooks_local.cli.embedders import embedder
 from beaver_hooks_local.cli.explain import explain
 from beaver_hooks_local.cli.export import export
 from beaver_hooks_local.cli.move import move_global
+from beaver_hooks_local.cli.operation_commands import operation_commands
 from beaver_hooks_local.cli.search import list_, search, show
 from beaver_hooks_local.cli.upkeep import check, reindex, stats
 
@@ -42,5 +43,6 @@ for each in (
     export,
     move_global,
     embedder,
+    *operation_commands(),
 ):
     group.add_command(each)

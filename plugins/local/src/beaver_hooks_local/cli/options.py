@@ -1,7 +1,8 @@
 """The options that several commands take, and their meaning."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, date, datetime, time
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import attrs
@@ -111,32 +112,37 @@ class OwnerOptions:
         return self.sight.own(memory.clock.now(), lapsed=lapsed)
 
 
-def filtered(function: Function) -> Function:
-    """Give a command the options that select memories."""
-    for option in reversed(
-        (
-            user_option,
-            project_option,
-            click.option("--store", "stores", type=STORES, multiple=True, help="Only this store; may be repeated."),
-            click.option("--type", "types", type=WORD, multiple=True, help="Only this type; may be repeated."),
-            click.option(
-                "--tag", "tags", type=WORD, multiple=True, help="Only with this tag; repeated, with all of them."
-            ),
-            click.option(
-                "--person",
-                "people",
-                type=WORD,
-                multiple=True,
-                help="Only about this person; repeated, about any of them.",
-            ),
-            click.option("--file", metavar="PATH", type=WORD, help="Only about this path or a path below it."),
-            click.option("--after", type=MOMENT, help="Only what was said at this time or later."),
-            click.option("--before", type=MOMENT, help="Only what was said before this time."),
-            click.option("--as-of", type=MOMENT, help="Only what was known and true at this time."),
-            click.option("--all", "lapsed", is_flag=True, help="Also what is expired, superseded or not valid yet."),
-        )
-    ):
-        function = option(function)
+FILTER_OPTIONS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
+    {
+        "user": user_option,
+        "project": project_option,
+        "stores": click.option(
+            "--store", "stores", type=STORES, multiple=True, help="Only this store; may be repeated."
+        ),
+        "types": click.option("--type", "types", type=WORD, multiple=True, help="Only this type; may be repeated."),
+        "tags": click.option(
+            "--tag", "tags", type=WORD, multiple=True, help="Only with this tag; repeated, with all of them."
+        ),
+        "people": click.option(
+            "--person", "people", type=WORD, multiple=True, help="Only about this person; repeated, about any of them."
+        ),
+        "file": click.option("--file", metavar="PATH", type=WORD, help="Only about this path or a path below it."),
+        "after": click.option("--after", type=MOMENT, help="Only what was said at this time or later."),
+        "before": click.option("--before", type=MOMENT, help="Only what was said before this time."),
+        "as_of": click.option("--as-of", type=MOMENT, help="Only what was known and true at this time."),
+        "lapsed": click.option(
+            "--all", "lapsed", is_flag=True, help="Also what is expired, superseded or not valid yet."
+        ),
+    }
+)
+"""The options that select memories, by the names of their values."""
+
+
+def filtered(function: Function, *, without: Collection[str] = ()) -> Function:
+    """Give a command the options that select memories, but for some."""
+    for name, option in reversed([*FILTER_OPTIONS.items()]):
+        if name not in without:
+            function = option(function)
     return function
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 import click
 
+from beaver_hooks_local.cli.operation_texts import change_lines
 from beaver_hooks_local.cli.options import (
     ID,
     OwnerOptions,
@@ -116,7 +117,7 @@ def show(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool)
     if as_json:
         say_json({"memories": [{**record(each), "history": _changes(changes)} for each, changes in found]})
     else:
-        say("\n\n".join(f"{whole(each)}\n{_told(changes)}" for each, changes in found))
+        say("\n\n".join(f"{whole(each)}\n{change_lines(changes)}" for each, changes in found))
 
 
 def warn(found: RecallReport) -> None:
@@ -159,8 +160,3 @@ def _changes(changes: Sequence[Change]) -> list[dict[str, Any]]:
     return [
         {"event": each.event, "at": plain(each.at), "old": plain(each.old), "new": plain(each.new)} for each in changes
     ]
-
-
-def _told(changes: Sequence[Change]) -> str:
-    lines = (f"  {each.at:%Y-%m-%d %H:%M} {each.event} {', '.join(sorted(each.new))}" for each in changes)
-    return "\n".join(line.rstrip() for line in lines)

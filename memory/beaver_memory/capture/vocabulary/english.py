@@ -1,0 +1,160 @@
+"""The words of English."""
+
+import re
+from types import MappingProxyType
+
+from beaver_memory.capture.vocabulary.record import Vocabulary, pattern
+
+_COMMON = frozenset(
+    """
+    a an the and or but if then so of in on at to for from with by as is are was were be been being am do does did have
+    has had i you he she it we they me him her us them my your his its our their this that these those there here what
+    which who whom how why when where not no can could will would shall should may might must just very really too also
+    more most some any all one it's i'm you're that's don't didn't i've we're they're i'll i'd can't what's let's about
+    up out like get got make know think see go going want lot even still well into over back than only because 'cause
+    it'll we've he's she's there's such
+    """.split()  # noqa: SIM905 - words are read better as words
+)
+
+ENGLISH = Vocabulary(
+    name="english",
+    word=pattern(r"[^\W_]+(?:['\u2019][^\W_]+)*"),
+    common=_COMMON,
+    own=pattern(
+        r"""
+        \b(?:i|i['\u2019](?:m|ve|d|ll)|my|me|mine|myself|we|we['\u2019](?:re|ve|d|ll)|our|ours|us)\b
+        | (?:^|[.!]\ )(?:been|just|still|finally|trying|gonna|got|had|went|saw|met|took|started|working)\ \w
+        """
+    ),
+    second=pattern(r"\b(?:you|your|yours|you['\u2019](?:re|ve|ll|d)|u|ya)\b"),
+    moment=pattern(
+        r"""
+        \b(?: yesterday | tonight | tomorrow | ago | recently | since
+          | (?:last|next|this)\ (?:week|month|year|night|weekend|summer|winter|spring|fall|autumn|quarter|sprint
+              |monday|tuesday|wednesday|thursday|friday|saturday|sunday)
+          | january | february | march\ \d | april | june | july | august | september | october | november | december
+          | (?:19|20)\d\d )\b
+        """
+    ),
+    event=pattern(
+        r"""
+        \b(?:i|we|he|she|they|it|who|i['\u2019](?:ve|d)|we['\u2019](?:ve|d))
+        (?:\ \w+ly|\ also|\ just|\ even|\ already)?(?:\ had|\ have|\ has)?[ ]
+        (?: \w+ed | went | got | made | took | found | saw | bought | met | had | won | lost | did | gave | began | ran
+          | wrote | came | left | read | felt | told | kept | became | taught | built | sold | spent | drove
+              | flew | ate
+          | grew | chose | was | were | been | heard | held | caught | led | put | set | broke | hurt | quit
+              | sang | hung
+          | fell | sent | said | thought | brought | paid | gone | done | seen | taken | written )\b
+        | \b(?:i['\u2019]m|we['\u2019]re|been|started|still)\ (?:also\ |really\ |currently\ |busy\ )?
+          (?!going|feeling|having|looking|loving|getting|thinking|being)\w{2,}ing\b
+        """
+    ),
+    amount=pattern(
+        r"\b(?:\d[\d.,:%]*|two|three|four|five|six|seven|eight|nine|ten|dozen|couple|few|several|hundred|thousand)\b"
+    ),
+    name_=re.compile(r"(?<![.!?:]\s)(?<!^)(?<![\"\u201c(*#-])\b[A-Z][a-zA-Z]{2,}\b"),
+    praise=pattern(
+        r"""
+        \b(?: wow | awesome | amazing | congrats | congratulations | glad | great | cool | nice | sounds?
+            | thanks? | proud
+          | inspiring | wonderful | fantastic | incredible | impressive | keep | yay | yeah | yep | yes | sure | totally
+          | agree | exactly | right | sorry | hope | luck | appreciate | absolutely | definitely | happy | excited
+              | lovely
+          | good | sweet | hey | hi | hello | bye | later | care | take | oh | love )\b
+        """
+    ),
+    vague=pattern(
+        r"""
+        \b(?: important | journey | support | positive | helps? | motivat\w+ | inspir\w+ | growth | joy | moments?
+          | memories | meaningful | life | everything | things? | stuff | feel | feels | feeling | always | never
+              | makes?
+          | difference | worth | power\w* | special | way | world | people | time | strength | courage | ever | much
+          | many | day )\b
+        """
+    ),
+    request=pattern(
+        r"""
+        [,;\u2014-]\ *(?:(?:and|so|but|or)\ )?(?:also\ )?(?:
+            (?:can|could|would|will|do|did|should)\ (?:you|i|we|u)\b | (?:what|how|why|where|which|who|when|is
+                |are)\b.*\?
+          | (?:please\ )?(?:help|tell|show|give|explain|suggest)\ me\b | any\ (?:ideas|tips|advice|suggestions)\b
+          | here\ ?(?:'s|is|\u2019s|are)\ (?:my|the|our|what)\b )
+        """
+    ),
+    asked=pattern(
+        r"""
+        \b(?: (?:please\ |just\ |also\ )*(?:remember|note|keep\ in\ mind|memori[sz]e|don['\u2019]?t\ forget)
+              (?:\ (?:this|that)\b\ *[:,-]? | \ *[:,-])
+          | (?:make|take)\ a\ note(?:\ (?:that|of)\b)?\ *[:,-]? | (?:for\ the\ record|fyi|note\ to\ self)\ *[:,-] )\s*
+        """
+    ),
+    instructs=pattern(
+        r"""
+        ^\W*(?:please\ |from\ now\ on,?\ |in\ (?:the\ )?future,?\ )*
+        (?:always|never|don['\u2019]?t(?:\ ever)?|do\ not|stop|avoid|use|call\ me|answer|reply|respond|write|format
+            |include)\b
+        | \byou\ (?:should|must|may\ not|need\ to|are\ to)\ (?:always|never|not)?
+        | \b(?:your|the)\ (?:answers?|repl(?:y|ies)|responses?)\b
+        """
+    ),
+    kinds=MappingProxyType(
+        {
+            "rule": pattern(
+                r"""
+                ^\W*(?:please\ |from\ now\ on,?\ |in\ (?:the\ )?future,?\ )*(?:always|never|do\ not\ ever
+                    |don['\u2019]t\ ever)\ \w
+                | \bfrom\ now\ on\b | ^\W*(?:please\ )?make\ sure\ (?:to|you)\ always\b
+                | \b(?:we|you|they|everyone)\ (?:must|should)?\ ?(?:always|never)\ \w+
+                | \b(?:must|may)\ not\ be\b | \b(?:is|are)\ (?:not\ allowed|forbidden|mandatory|required)\b
+                | \b(?:the|our)\ (?:rule|policy|convention)\ is\b
+                """
+            ),
+            "fix": pattern(
+                r"""
+                \b(?:fixed|solved|resolved)\ (?:it|this|that|the|by|with)\b | \bthe\ (?:fix|solution|root\ cause
+                    |culprit)\ (?:was|is)\b
+                | \bit\ (?:turned\ out|turns\ out)\b | \bworks\ (?:now|again)\ (?:after|since|because|when|that)\b
+                | \b(?:problem|bug|issue|error)\ was\ (?:that|caused|because|in|due)\b
+                """
+            ),
+            "decision": pattern(
+                r"""
+                \b(?:we|i|we['\u2019]ve|i['\u2019]ve|team)\ (?:have\ |has\ |just\ |finally\ |both\ |all\ )*
+                  (?:decided|agreed|chose|settled|picked|opted|committed)\ (?:to|on|for|that|the|against)?\b
+                | \b(?:we|i)\ (?:went|are\ going|['\u2019]re\ going|am\ going)\ with\b
+                | \b(?:we|i)(?:['\u2019]ll|\ will|['\u2019]m\ going\ to|['\u2019]re\ going\ to
+                    |\ are\ going\ to)\ (?:use|go\ with|switch|move|stay\ with|drop)\b
+                | \b(?:the\ )?decision\ (?:is|was)\b | \b(?:we|i)(?:['\u2019]ve)?\ (?:have\ )?(?:switched|moved
+                    |migrated)\ (?:from|to|over)\b
+                """
+            ),
+            "preference": pattern(
+                r"""
+                \b(?:i|we)\ (?:really\ |also\ |much\ |usually\ |generally\ |personally\ |just\ |absolutely\ )*
+                  (?:prefer|like|love|enjoy|hate|dislike|adore|favou?r|avoid|can['\u2019]?t\ stand)\b
+                | \bmy\ (?:all-time\ |absolute\ )?favou?rite\b | \bi['\u2019]?(?:d|\ would)\ rather\b
+                | \bi['\u2019]?(?:m|\ am)\ (?:a\ (?:big\ |huge\ )?fan\ of|not\ a\ fan|(?:really\ )?into|allergic
+                    |vegan|vegetarian)\b
+                """
+            ),
+            "todo": pattern(
+                r"""
+                ^\W*(?:todo|to-do)\b | \bremind\ me\b | \b(?:i|we)\ (?:still\ |also\ )*(?:need|have|must|ought)\ to\b
+                | \bdon['\u2019]?t\ (?:let\ me\ )?forget\ to\b | \b(?:i|we)['\u2019]?(?:ve)?\ got\ to\b
+                """
+            ),
+        }
+    ),
+    profile=pattern(
+        r"""
+        \b(?:my|our)\ (?:[\w'\u2019-]+\ ){1,3}(?:is|are|was|were)\b
+        | \bi(?:['\u2019]m|\ am|\ was)\ (?:an?|from|in|at|allergic|born|married|single|\d+)\b
+        | \b(?:i|we|i['\u2019]ve|we['\u2019]ve)\ (?:live|lived|work|worked|moved|study|studied|teach|taught|own
+            |owned|have|had
+            |play|played|speak|use|drive|got|bought|started|joined|run)\b
+        | \bcall\ me\b
+        """
+    ),
+    doubt=pattern(r"\b(?:maybe|perhaps|not\ sure|might|guess|wonder(?:ing)?|probably|i\ think|if\ i)\b"),
+)

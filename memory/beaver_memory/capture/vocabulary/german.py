@@ -1,0 +1,134 @@
+"""The words of German."""
+
+from types import MappingProxyType
+
+from beaver_memory.capture.vocabulary.record import Vocabulary, pattern
+
+_COMMON = frozenset(
+    """
+    der die das den dem des ein eine einen einem einer eines und oder aber wenn dann so von in im an am auf zu zum zur
+    für mit bei aus als ist sind war waren sein bin bist habe hast hat haben hatte hatten ich du er sie es wir ihr mich
+    dich ihn uns euch mir dir ihm ihnen mein dein sein unser euer meine deine seine unsere dies diese dieser dieses
+    jener da hier was welche welcher wer wie warum wo wann nicht kein keine kann könnte wird würde soll sollte darf muss
+    nur sehr auch mehr alle jede man dass weil über gerade noch schon mal doch eben eigentlich also ja nein gehen geht
+    machen macht werden
+    """.split()  # noqa: SIM905 - words are read better as words
+)
+
+GERMAN = Vocabulary(
+    name="german",
+    word=pattern(r"[^\W_]+(?:['\u2019][^\W_]+)*"),
+    common=_COMMON,
+    own=pattern(r"\b(?:ich|mich|mir|mein(?:e[mnrs]?)?|wir|uns|unser(?:e[mnrs]?)?)\b"),
+    second=pattern(r"\b(?:du|dich|dir|dein(?:e[mnrs]?)?|ihr|euch|euer|eure[mnrs]?)\b"),
+    moment=pattern(
+        r"""
+        \b(?: gestern | vorgestern | morgen | übermorgen | neulich | kürzlich | seit | heute\ abend
+          | vor\ \w+\ (?:tag|tagen|woche|wochen|monat|monaten|jahr|jahren)
+          | (?:letzte[nrs]?|nächste[nrs]?|diese[nrs]?|kommende[nrs]?)\ (?:woche|monat|jahr|nacht|wochenende|sommer
+              |winter
+              |frühling|herbst|quartal|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)
+          | januar | februar | märz | april | mai | juni | juli | august | september | oktober | november | dezember
+          | (?:19|20)\d\d )\b
+        """
+    ),
+    event=pattern(
+        r"""
+        \b(?:ich|wir|er|sie|es|man)\ (?:habe|haben|hat|hatte|hatten|bin|sind|ist|war|waren|ging|kam|fand|sah|wurde
+            |wurden)\b
+        | \b(?:habe|haben|hat|hatte|bin|sind|ist)\ (?:ich|wir|er|sie|es)\b | \bge\w+(?:t|en)\b(?=[.!,;]|$)
+        """
+    ),
+    amount=pattern(
+        r"""
+        \b(?: \d[\d.,:%]* | zwei | drei | vier | fünf | sechs | sieben | acht | neun | zehn | dutzend | paar | einige
+          | mehrere | hundert | tausend )\b
+        """
+    ),
+    name_=None,
+    praise=pattern(
+        r"""
+        \b(?: wow | super | toll | klasse | prima | cool | schön(?:e[nrs]?)? | danke(?:schön)? | bitte | glückwunsch
+          | freut | freue | genau | stimmt | richtig | klar | sicher | gut | großartig | fantastisch | wunderbar | hallo
+          | hey | hi | tschüss | bis | später | glück | hoffe | liebe | ok | okay )\b
+        """
+    ),
+    vague=pattern(
+        r"""
+        \b(?: wichtig | reise | unterstützung | positiv | hilft | motivier\w+ | freude | momente? | erinnerungen | leben
+          | alles | dinge? | sachen? | gefühl | fühle | immer | unterschied | wert | besonders | welt | leute
+              | zeit | kraft
+          | mut | viel | viele | tag )\b
+        """
+    ),
+    request=pattern(
+        r"""
+        [,;\u2014-]\ *(?:(?:und|also|aber|oder)\ )?(?:
+            (?:kannst|könntest|würdest|willst|soll|sollte|kann)\ (?:du|ich|wir)\b
+          | (?:was|wie|warum|wo|welche[rs]?|wer|wann)\b.*\? | (?:bitte\ )?(?:hilf|sag|zeig|gib|erklär)\w*\ mir\b )
+        """
+    ),
+    asked=pattern(
+        r"""
+        \b(?: (?:bitte\ )?(?:merk(?:e)?\ dir|denk(?:e)?\ (?:bitte\ )?daran|vergiss\ (?:bitte\ )?nicht|notier(?:e)?)
+              \ *(?:bitte\ *)?(?:,?\ *dass\b | [:,-])\ * | (?:zur\ info|nur\ zur\ info)\ *[:,-] )\s*
+        """
+    ),
+    instructs=pattern(
+        r"""
+        ^\W*(?:bitte\ |ab\ jetzt\ |von\ nun\ an\ |künftig\ |in\ zukunft\ )*
+        (?:immer|nie|niemals|antworte|schreib(?:e)?|benutze?|verwende|nenn(?:e)?\ mich|formatiere|vermeide)\b
+        | \bdu\ (?:sollst|musst|darfst)\b | \bdeine\ antwort(?:en)?\b
+        """
+    ),
+    kinds=MappingProxyType(
+        {
+            "rule": pattern(
+                r"""
+                ^\W*(?:bitte\ )?(?:immer|nie|niemals)\ \w | \b(?:ab\ jetzt|von\ nun\ an|ab\ sofort|künftig
+                    |in\ zukunft)\b
+                | \b(?:wir|ihr|man|alle)\ \w+\ (?:immer|nie|niemals)\b | \bdarf\ nicht\b | \bdürfen\ nicht\b
+                | \b(?:ist|sind)\ (?:verboten|pflicht|vorgeschrieben|nicht\ erlaubt)\b | \b(?:die
+                    |unsere)\ regel\ (?:ist|lautet)\b
+                """
+            ),
+            "fix": pattern(
+                r"""
+                \b(?:behoben|gelöst|repariert)\b | \bdie\ (?:lösung|ursache)\ (?:war|ist)\b
+                    | \b(?:es\ )?lag\ (?:es\ )?(?:an|am|daran)\b
+                | \bfunktioniert\ (?:jetzt|wieder)\b | \b(?:das\ problem|der\ fehler)\ war\b
+                """
+            ),
+            "decision": pattern(
+                r"""
+                \b(?:entschieden|beschlossen|geeinigt|festgelegt)\b | \b(?:wir|ich)\ (?:nehmen|nehme|bleiben|bleibe)\b
+                | \b(?:wir|ich)\ (?:wechseln|wechsle|steigen|steige)\b | \b(?:umgestiegen|umgestellt|gewechselt)\b
+                | \bdie\ entscheidung\ (?:ist|war|lautet)\b
+                """
+            ),
+            "preference": pattern(
+                r"""
+                \b(?:ich|wir)\ (?:mag|mögen|liebe|lieben|hasse|hassen|bevorzuge|bevorzugen|vermeide)\b
+                | \b(?:mag|hätte|trinke|esse|nutze|arbeite|lese|höre|spiele)\ (?:ich\ )?(?:\w+\ ){0,3}(?:lieber
+                    |gern|gerne|am\ liebsten)\b
+                | \bmein(?:e|en)?\ lieblings\w+ | \bich\ bin\ (?:\w+\ )?(?:fan\ von|allergisch|vegan|vegetarier\w*)\b
+                """
+            ),
+            "todo": pattern(
+                r"""
+                ^\W*(?:todo|aufgabe)\b | \berinnere\ mich\b | \b(?:ich|wir)\ (?:muss|müssen|sollte|sollten)\b
+                | \b(?:muss|müssen)\ (?:ich|wir)\b
+                """
+            ),
+        }
+    ),
+    profile=pattern(
+        r"""
+        \b(?:mein|meine|unser|unsere)\ (?:[\w-]+\ ){1,3}(?:ist|sind|war|waren|heißt|heißen)\b
+        | \bich\ (?:heiße|bin|wohne|lebe|arbeite|studiere|unterrichte|habe|spiele|spreche|fahre|nutze|benutze
+            |komme\ aus)\b
+        | \bwir\ (?:wohnen|leben|arbeiten|haben|nutzen|benutzen|verwenden)\b | \bnenn(?:e)?\ mich\b
+        """
+    ),
+    doubt=pattern(r"\b(?:vielleicht|eventuell|wahrscheinlich|glaube|denke|nicht\ sicher|könnte|frage\ mich)\b"),
+)

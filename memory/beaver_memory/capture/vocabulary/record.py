@@ -1,0 +1,60 @@
+"""What the rules know about one language."""
+
+import re
+from collections.abc import Mapping
+
+import attrs
+
+from beaver_memory.capture.records import Kind
+
+Pattern = re.Pattern[str]
+
+
+def pattern(text: str) -> Pattern:
+    """Return a verbose pattern that ignores case."""
+    return re.compile(text, re.IGNORECASE | re.VERBOSE)
+
+
+@attrs.frozen(kw_only=True)
+class Vocabulary:
+    """The words and phrases of one language. Patterns ignore case.
+
+    Attributes:
+        name: of the language.
+        word: finds words; in a script without spaces, characters.
+        common: words that say nothing by themselves.
+        own: the speaker speaks of themselves.
+        second: the speaker speaks to the listener.
+        moment: a time at which something happens.
+        event: something that a person did, or that happened.
+        amount: a number in words or digits.
+        name_: a name of a person, a place, a product; `None` where the script does not tell names apart.
+        praise: praise, thanks, greetings: talk that carries no fact.
+        vague: words of feelings and advice.
+        request: where a request begins that follows a statement in one sentence.
+        asked: the user asks for the rest to be remembered.
+        instructs: the sentence tells the agent how to behave.
+        kinds: the phrases of each kind, the strongest kind first.
+        profile: the speaker says what they are, have, do or where they live.
+        doubt: the speaker is not certain.
+        characters_per_word: how many matches of `word` make a word.
+    """
+
+    name: str
+    word: Pattern
+    common: frozenset[str]
+    own: Pattern
+    second: Pattern
+    moment: Pattern
+    event: Pattern
+    amount: Pattern
+    name_: Pattern | None
+    praise: Pattern
+    vague: Pattern
+    request: Pattern
+    asked: Pattern
+    instructs: Pattern
+    kinds: Mapping[Kind, Pattern]
+    profile: Pattern
+    doubt: Pattern
+    characters_per_word: float = 1.0

@@ -1,0 +1,116 @@
+"""Writes memories so that what no longer holds is not recalled beside what holds now."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import attrs
+
+from beaver_hostspecs import Clock, SystemClock
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.reconcile.candidates import own_filters, same_place, similar
+from beaver_memory.reconcile.decision import Decision, Judge, Reconciled
+from beaver_memory.reconcile.rules import RuleJudge, other_words
+from beaver_memory.records import Memory, NewMemory
+from beaver_memory.store.fingerprint import hash_of
+
+
+class Reconciler:
+    """Writes memories through an engine. Thread-safe; each method blocks until the write is durable.
+
+    Args:
+        engine: the engine.
+        judge: decides about each memory that has candidates; rules unless given.
+        clock: the source of time.
+    """
+
+    def __init__(self, engine: MemoryEngine, *, judge: Judge | None = None, clock: Clock | None = None) -> None:
+        self._engine = engine
+        self._judge: Judge = RuleJudge() if judge is None else judge
+        self._clock = SystemClock() if clock is None else clock
+
+    def remember(self, new: NewMemory, *, may_supersede: bool = True) -> Reconciled:
+        """Store a memory, or count it as a mention of one that says the same; end what it supersedes.
+
+        Nothing is erased: a superseded memory keeps its text, with the moment until which it was true. The new memory
+        is durable before an older one ends, so an interruption leaves both.
+
+        Args:
+            new: the memory.
+            may_supersede: whether it may change other memories; a text that does not come from their owner may not.
+        """
+        now = self._clock.now()
+        found = similar(self._engine, new, other_words(new), now)
+        if any(_same(new, each) for each in found):
+            return self._added(new, "exact")
+        decision = self._judge.decide(new, found) if found else Decision(reason="no_candidate")
+        return self._carried_out(new, decision, found, now, may_supersede=may_supersede)
+
+    def supersede(self, new: NewMemory, ids: Sequence[int]) -> Reconciled:
+        """Store a memory that corrects others: end those that lie at the same place, whatever they say."""
+        now = self._clock.now()
+        old = [each for each in self._engine.get(ids, own_filters(new, now)) if same_place(new, each)]
+        return self._replaced(new, old, now, "corrected")
+
+    def _carried_out(
+        self, new: NewMemory, decision: Decision, found: Sequence[Memory], now: datetime, *, may_supersede: bool
+    ) -> Reconciled:
+        chosen = [found[place] for place in decision.places]
+        if decision.event == "NONE" and chosen:
+            return self._mentioned(new, chosen[0], now, decision.reason)
+        if not may_supersede and chosen:
+            return self._added(new, "may_not_supersede")
+        if decision.event == "UPDATE" and chosen:
+            return self._updated(new, chosen[0], now, decision.reason)
+        if decision.event == "DELETE" and chosen:
+            return self._replaced(new, chosen, now, decision.reason)
+        return self._added(new, decision.reason)
+
+    def _added(self, new: NewMemory, reason: str) -> Reconciled:
+        (kept,) = self._engine.remember(new)
+        return Reconciled(id=kept.id, outcome=kept.outcome, mentions=kept.mentions, reason=reason)
+
+    def _mentioned(self, new: NewMemory, old: Memory, now: datetime, reason: str) -> Reconciled:
+        count = old.mention_count + 1
+        changed = self._engine.change(old.id, own_filters(new, now), event="UPDATE", mention_count=count)
+        if changed is None:
+            return self._added(new, "candidate_gone")
+        return Reconciled(id=old.id, outcome="duplicate", mentions=changed.mention_count, reason=reason)
+
+    def _updated(self, new: NewMemory, old: Memory, now: datetime, reason: str) -> Reconciled:
+        changed = self._engine.change(
+            old.id,
+            own_filters(new, now),
+            event="UPDATE",
+            title=new.title,
+            narrative=new.narrative,
+            facts=new.facts,
+            mention_count=old.mention_count + 1,
+        )
+        if changed is None:
+            return self._added(new, "candidate_gone")
+        return Reconciled(id=old.id, outcome="updated", mentions=changed.mention_count, reason=reason)
+
+    def _replaced(self, new: NewMemory, old: Sequence[Memory], now: datetime, reason: str) -> Reconciled:
+        at = new.valid_from or new.created_at or now
+        later = [_began(each) for each in old if _began(each) > at]
+        if later:
+            # The new one was said before what holds now, so it was true until then only.
+            new, reason = attrs.evolve(new, valid_until=min(later)), "said_before"
+        kept = self._added(new, reason)
+        before = [each.id for each in old if _began(each) <= at and each.id != kept.id]
+        ended = tuple(id_ for id_ in before if self._end(id_, new, at, now))
+        return attrs.evolve(kept, outcome="superseded", superseded=ended) if ended else kept
+
+    def _end(self, id_: int, new: NewMemory, at: datetime, now: datetime) -> bool:
+        """End the time in which a memory was true; return whether it was there."""
+        changed = self._engine.change(id_, own_filters(new, now), event="DELETE", valid_until=at)
+        return changed is not None
+
+
+def _same(new: NewMemory, old: Memory) -> bool:
+    return hash_of(new.title, new.facts) == old.hash and new.narrative == old.narrative
+
+
+def _began(memory: Memory) -> datetime:
+    began = memory.valid_from or memory.created_at
+    return began or memory.updated_at

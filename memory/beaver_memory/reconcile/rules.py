@@ -1,0 +1,212 @@
+"""Decides by rules what becomes of a memory. Pure.
+
+Two statements conflict if they give one attribute of one subject two values and it has one value at a time, if the
+later one denies or ends the earlier one, or if it names the thing that it replaces. Where none of that is certain, both
+live: a wrong memory beside a right one costs less than a lost one.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+import attrs
+
+from beaver_memory.reconcile.claims import Attribute, Claim, claims_of, search_words
+from beaver_memory.reconcile.decision import Decision
+from beaver_memory.records import Memory, NewMemory
+
+MOST_STATEMENTS = 3
+"""Statements of a memory that one later statement can supersede; a longer one holds more than what has changed."""
+
+FEW = 3
+"""Words of a statement that can be contained in another one."""
+
+Verdict = Literal["UPDATE", "DELETE", "NONE"]
+
+
+@attrs.frozen(kw_only=True)
+class Finding:
+    """What a later statement does to an earlier one, and why."""
+
+    verdict: Verdict
+    reason: str
+
+
+class RuleJudge:
+    """Decides by rules, without a model."""
+
+    def decide(self, new: NewMemory, candidates: Sequence[Memory]) -> Decision:
+        """Return the decision about a memory."""
+        said = claims_of(text_of(new))
+        found = [_between(new, said, each) for each in candidates]
+        ended = tuple(place for place, each in enumerate(found) if each is not None and each.verdict == "DELETE")
+        if ended:
+            return _decision("DELETE", ended, found)
+        for verdict in ("NONE", "UPDATE"):
+            places = tuple(place for place, each in enumerate(found) if each is not None and each.verdict == verdict)
+            if places:
+                return _decision(verdict, places[:1], found)
+        return Decision(reason="no_conflict")
+
+
+def other_words(new: NewMemory) -> tuple[str, ...]:
+    """Return texts to search for beside that of a memory: other ways to say what it is about."""
+    return tuple(dict.fromkeys(filter(None, map(search_words, claims_of(text_of(new))[:MOST_STATEMENTS]))))
+
+
+def text_of(memory: NewMemory) -> str:
+    """Return the text of a memory."""
+    return "\n".join(part for part in (memory.title, memory.narrative, *memory.facts) if part)
+
+
+def finding(earlier: Claim, later: Claim) -> Finding | None:
+    """Return what a later statement does to an earlier one; `None` if both can be true."""
+    if earlier.planned or later.planned or earlier.past or later.past:
+        return None
+    if said_again := _repeated(earlier, later):
+        return said_again
+    if later.additive or not _same_people(earlier, later):
+        return None
+    return (
+        _by_replacement(earlier, later)
+        or _by_attribute(earlier, later)
+        or _by_denial(earlier, later)
+        or _by_form(earlier, later)
+    )
+
+
+def _between(new: NewMemory, said: Sequence[Claim], old: Memory) -> Finding | None:
+    known = claims_of(text_of(old))
+    if not known or not said:
+        return None
+    is_later = _said_at(new) is None or _said_at(old) is None or _said_at(new) >= _said_at(old)  # type: ignore[operator]
+    earlier, later = (known, said) if is_later else (said, known)
+    if len(known) == len(said) == 1:
+        found = finding(earlier[0], later[0])
+        return (
+            Finding(verdict="NONE", reason=found.reason)
+            if found and found.verdict == "UPDATE" and not is_later
+            else found
+        )
+    if len(earlier) > MOST_STATEMENTS:
+        return None
+    found_each = [_ended(each, later) for each in earlier]
+    ends = [each for each in found_each if each is not None]
+    return ends[0] if 2 * len(ends) > len(earlier) or (ends and len(earlier) == 1) else None
+
+
+def _ended(earlier: Claim, later: Sequence[Claim]) -> Finding | None:
+    found = (finding(earlier, each) for each in later)
+    return next((each for each in found if each is not None and each.verdict == "DELETE"), None)
+
+
+def _said_at(memory: NewMemory) -> datetime | None:
+    return memory.valid_from or memory.created_at
+
+
+def _decision(event: Verdict, places: tuple[int, ...], found: Sequence[Finding | None]) -> Decision:
+    first = found[places[0]]
+    return Decision(event=event, places=places, reason="" if first is None else first.reason)
+
+
+# --- The rules --------------------------------------------------------------------------------------------------------
+
+
+def _repeated(earlier: Claim, later: Claim) -> Finding | None:
+    """The same words, or some more or fewer of them in the same order."""
+    if earlier.ends != later.ends or earlier.own != later.own:
+        return None
+    if earlier.words == later.words:
+        return Finding(verdict="NONE", reason="same_words")
+    if len(later.words) >= FEW and _within(later.words, earlier.words):
+        return Finding(verdict="NONE", reason="fewer_words")
+    if len(earlier.words) >= FEW and _within(earlier.words, later.words) and not later.changes:
+        return Finding(verdict="UPDATE", reason="more_words")
+    return None
+
+
+def _by_replacement(earlier: Claim, later: Claim) -> Finding | None:
+    """The later statement names what it replaces, and the earlier one says that."""
+    given_up = later.replaced & earlier.content
+    if given_up and 2 * len(given_up) >= len(later.replaced) and not earlier.ends:
+        return Finding(verdict="DELETE", reason="replaced")
+    return None
+
+
+def _by_attribute(earlier: Claim, later: Claim) -> Finding | None:
+    """Both give the same attribute of the same subject different values."""
+    for name in earlier.attributes.keys() & later.attributes.keys():
+        before, after = earlier.attributes[name], later.attributes[name]
+        if not _same_subject(earlier, later, before, after):
+            continue
+        differ = _differ(before, after, changes=later.changes)
+        if later.ends and not earlier.ends and not later.changes:
+            continue
+        if differ:
+            return Finding(verdict="DELETE", reason="single_value")
+    return None
+
+
+def _by_denial(earlier: Claim, later: Claim) -> Finding | None:
+    """One of them denies or ends what the other one says."""
+    if later.ends == earlier.ends:
+        return None
+    denied, other = (later, earlier) if later.ends else (earlier, later)
+    if not later.ends and not later.changes and denied.words[-1:] != other.words[-1:]:
+        return None
+    core = denied.content - denied.several or denied.content
+    common = core & other.content
+    if not common or 2 * len(common) < len(core):
+        return None
+    if not denied.own and denied.words[0] not in other.content:
+        return None
+    return Finding(verdict="DELETE", reason="denied")
+
+
+def _by_form(earlier: Claim, later: Claim) -> Finding | None:
+    """Both have the same form with another number, or a marked change of one part."""
+    if later.ends or earlier.ends or earlier.several - later.several or later.happened:
+        return None
+    before, after = earlier.content - later.content, later.content - earlier.content
+    common = earlier.content & later.content
+    if not before or not after or not common:
+        return None
+    if before <= earlier.numbers and after <= later.numbers:
+        return Finding(verdict="DELETE", reason="other_number")
+    if later.changes and not later.several and 2 * len(common) >= min(len(earlier.content), len(later.content)):
+        return Finding(verdict="DELETE", reason="marked_change")
+    return None
+
+
+# --- Comparisons ------------------------------------------------------------------------------------------------------
+
+
+def _within(part: Sequence[str], whole: Sequence[str]) -> bool:
+    rest = iter(whole)
+    return all(word in rest for word in part)
+
+
+def _same_people(earlier: Claim, later: Claim) -> bool:
+    return earlier.kin == later.kin
+
+
+def _same_subject(earlier: Claim, later: Claim, before: Attribute, after: Attribute) -> bool:
+    one, other = before.subject, after.subject
+    if one == other:
+        return True
+    contrasts = earlier.contrasts ^ later.contrasts
+    if contrasts & (one | other) and not (later.changes and (one <= other or other <= one)):
+        return False
+    if not (one <= other or other <= one):
+        return False
+    extra = one ^ other
+    if before.of_things:
+        return later.changes and not extra & (earlier.names | later.names)
+    return bool(one and other) and (later.changes or not extra & (earlier.names | later.names))
+
+
+def _differ(before: Attribute, after: Attribute, *, changes: bool) -> bool:
+    one, other = frozenset(before.value), frozenset(after.value)
+    if one <= other or other <= one:
+        return changes and one != other and before.value[-1] != after.value[-1]
+    return True

@@ -1,0 +1,134 @@
+"""Reads the vocabularies: one TOML file for each language.
+
+`parts` are expressions that others name in braces. `words` are lists, `marks` are expressions of whole words. Each
+entry of `attributes` is an attribute that has one value at a time: its patterns find it in a statement, the group `v`
+is its value, and the groups `k` and `n` belong to the subject. An attribute with `nouns` is found by the patterns of
+`noun` too.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+
+from beaver_memory.reconcile.vocabulary.word_forms import characters, english_words, german_words
+
+_WORDS = MappingProxyType({"en": english_words, "de": german_words, "zh": characters})
+
+
+@attrs.frozen(kw_only=True)
+class Family:
+    """An attribute, with the ways to say it.
+
+    Attributes:
+        name: its name, the same in all languages.
+        patterns: each finds the attribute in a statement.
+        of_things: everything else in the statement names the subject. Otherwise a statement in the first person is
+            about the speaker, whatever else it holds.
+        found_by: words to search for, by which a statement with other words for the attribute is found.
+    """
+
+    name: str
+    patterns: tuple[re.Pattern[str], ...]
+    of_things: bool = False
+    found_by: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class Vocabulary:
+    """The words of a language.
+
+    Attributes:
+        language: its code.
+        idle: words that name neither a subject nor a value.
+        contrasts: words that tell two things of a kind apart.
+        kin: words for people by their relation to the speaker, each with one name.
+        first_person: words for the speaker.
+        asides: phrases of time and circumstance that are left out.
+        changes: marks of a change: the statement holds in place of another one.
+        additions: marks of an addition: the other one holds too.
+        endings: marks of an end or a denial.
+        past: marks of a state that had ended already.
+        plans: marks of a state that does not hold yet, or perhaps never.
+        events: marks of something that happened once.
+        several: words for actions and attributes that have several values at a time.
+        replacements: each finds the thing that was given up, in the group `x`.
+        families: the attributes.
+    """
+
+    language: str
+    idle: frozenset[str]
+    contrasts: frozenset[str]
+    kin: Mapping[str, str]
+    first_person: re.Pattern[str]
+    asides: re.Pattern[str]
+    changes: re.Pattern[str]
+    additions: re.Pattern[str]
+    endings: re.Pattern[str]
+    past: re.Pattern[str]
+    plans: re.Pattern[str]
+    events: re.Pattern[str]
+    several: re.Pattern[str]
+    replacements: tuple[re.Pattern[str], ...]
+    families: tuple[Family, ...]
+
+    def words(self, text: str) -> list[str]:
+        """Return the words of a text that name a subject or a value, in one form each."""
+        return [word for word in _WORDS[self.language](text, self.idle) if word not in self.idle]
+
+
+@cache
+def vocabulary(language: str) -> Vocabulary:
+    """Return the vocabulary of a language: `en`, `de` or `zh`."""
+    given = tomllib.loads(files(__package__).joinpath(f"{language}.toml").read_text("utf-8"))
+    parts, spaced = _resolved(given["parts"]), language != "zh"
+    return Vocabulary(
+        language=language,
+        idle=frozenset(given["words"]["idle"].split()),
+        contrasts=frozenset(given["words"]["contrasts"].split()),
+        kin={word: names.split()[0] for names in given["words"]["kin"] for word in names.split()},
+        replacements=tuple(_pattern(text, parts) for text in given["marks"].pop("replacements")),
+        families=tuple(_family(name, each, parts, given["noun"]) for name, each in given["attributes"].items()),
+        **{name: _marks(texts, parts, spaced=spaced) for name, texts in given["marks"].items()},
+    )
+
+
+def _family(name: str, given: Mapping[str, Any], parts: Mapping[str, str], noun: Mapping[str, Any]) -> Family:
+    texts = list(given.get("patterns", ()))
+    if "nouns" in given:
+        # An attribute without other words for it has nouns that mean different things, so the noun is of the subject.
+        named = f"(?:{given['nouns']})" if "found_by" in given else f"(?P<n>{given['nouns']})"
+        texts += [text.replace("{noun}", noun["named"].replace("{nouns}", named)) for text in noun["patterns"]]
+    return Family(
+        name=name,
+        patterns=tuple(_pattern(text, parts) for text in texts),
+        of_things=given.get("of_things", False),
+        found_by=given.get("found_by", ""),
+    )
+
+
+def _marks(texts: Iterable[str], parts: Mapping[str, str], *, spaced: bool) -> re.Pattern[str]:
+    any_of = f"(?:{'|'.join(texts)})"
+    return _pattern(rf"(?<!\w){any_of}(?!\w)" if spaced else any_of, parts)
+
+
+def _pattern(text: str, parts: Mapping[str, str]) -> re.Pattern[str]:
+    return re.compile(_filled(text, parts), re.IGNORECASE)
+
+
+def _resolved(given: Mapping[str, str]) -> dict[str, str]:
+    parts: dict[str, str] = {}
+    for name, text in given.items():
+        parts[name] = _filled(text, parts)
+    return parts
+
+
+def _filled(text: str, parts: Mapping[str, str]) -> str:
+    for name, part in parts.items():
+        text = text.replace(f"{{{name}}}", part)
+    return text

@@ -1,0 +1,51 @@
+"""Splits texts into words, each in one form. Pure."""
+
+import re
+from collections.abc import Collection
+from functools import cache
+
+_ENGLISH = re.compile(r"[^\W_]+(?:[.:@/_-][^\W_]+)*(?:['\u2019]s\b)?")
+_GERMAN = re.compile(r"[^\W_]+(?:[.:@/_-][^\W_]+)*")
+_CHINESE = re.compile(r"[a-z0-9][\w.@:+-]*|[\u3400-\u9fff]", re.ASCII)
+_GERMAN_ENDINGS = ("en", "em", "er", "es", "e", "n", "s")
+_SHORTEST = 3
+"""Characters that a German word keeps."""
+
+_ENGLISH_ENDINGS = (("ing", 3, ""), ("ies", 2, "y"), ("ed", 3, ""), ("s", 3, ""))
+"""Endings of English words, the fewest characters before each, and the text in place of it."""
+
+
+def english_words(text: str, _: Collection[str] = ()) -> list[str]:
+    """Return the words of an English text without their endings."""
+    return [_english(word) for word in _ENGLISH.findall(text.casefold())]
+
+
+def german_words(text: str, idle: Collection[str] = ()) -> list[str]:
+    """Return the words of a German text without their endings."""
+    return [_german(word) for word in _GERMAN.findall(text.casefold()) if word not in idle]
+
+
+def characters(text: str, idle: Collection[str] = ()) -> list[str]:
+    """Return the characters of a Chinese text, and its words in other scripts; idle words are left out."""
+    return _CHINESE.findall(_any_of(frozenset(idle)).sub(" ", text.casefold()))
+
+
+@cache
+def _any_of(words: frozenset[str]) -> re.Pattern[str]:
+    return re.compile("|".join(sorted(map(re.escape, words), key=len, reverse=True)) or "(?!)")
+
+
+def _english(word: str) -> str:
+    word = word.removesuffix("'s").removesuffix("\u2019s")
+    for ending, before, instead in _ENGLISH_ENDINGS:
+        if word.endswith(ending) and len(word) >= before + len(ending) and not word.endswith(("ss", "us", "is")):
+            word = word.removesuffix(ending) + instead
+            break
+    return word.removesuffix("e") if len(word) > _SHORTEST + 1 else word
+
+
+def _german(word: str) -> str:
+    for ending in _GERMAN_ENDINGS:
+        if len(word) >= len(ending) + _SHORTEST + 1 and word.endswith(ending) and word.isalpha():
+            return word.removesuffix(ending)
+    return word

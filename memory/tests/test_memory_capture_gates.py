@@ -1,0 +1,132 @@
+"""The gates of capture: each refuses or queues with a reason of its own."""
+
+from datetime import UTC, datetime, timedelta
+
+import attrs
+import pytest
+
+from beaver_hostspecs.testing import make_canary
+from beaver_memory.capture.evidence import LONGEST, evidence_of
+from beaver_memory.capture.gates.budget import Budget, BudgetGate
+from beaver_memory.capture.gates.chain import Gates
+from beaver_memory.capture.gates.privacy import PrivacyGate
+from beaver_memory.capture.gates.verdict import Occasion
+from beaver_memory.capture.records import Candidate, Utterance
+
+NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
+HERE = Occasion(owner="ana", when=NOW, project="shop", paths=("/srv/clients/acme/plan.md",), tags=("Health",))
+FACT = Candidate(kind="fact", text="My sister Anna moved to Lisbon.", confidence=0.8)
+
+
+def gates(*, enabled=True, privacy=None, **limits):
+    return Gates(BudgetGate(Budget(**limits)), privacy=privacy, enabled=enabled)
+
+
+def verdicts(chain, *candidates, here=HERE):
+    """Return gate, action and reason of each candidate, or `None`."""
+    judged = chain.judged(candidates, here)
+    return [each.verdict and (each.verdict.gate, each.verdict.action, each.verdict.reason) for each in judged]
+
+
+def with_(**fields):
+    return attrs.evolve(FACT, **fields)
+
+
+def test_a_plain_fact_is_admitted():
+    """A certain statement of the user passes every gate."""
+    assert verdicts(gates(), FACT) == [None]
+
+
+@pytest.mark.parametrize(
+    ("candidate", "expected"),
+    [
+        (with_(confidence=0.2), ("write", "refuse", "low_confidence")),
+        (with_(confidence=0.35), ("approval", "queue", "low_confidence")),
+        (with_(kind="preference", external=True), ("approval", "queue", "external_origin")),
+        (with_(kind="rule", external=True, explicit=True), ("approval", "queue", "external_origin")),
+        (with_(steers_agent=True, external=True), ("approval", "queue", "external_origin")),
+        (with_(external=True), None),
+        (with_(kind="rule", steers_agent=True), ("approval", "queue", "rule_about_the_agent")),
+        (with_(kind="rule", steers_agent=True, explicit=True), None),
+        (with_(kind="rule"), None),
+        (with_(confidence=0.1, explicit=True), None),
+        (with_(text="x <private>y</private>"), ("privacy", "refuse", "private_span")),
+    ],
+)
+def test_one_candidate(candidate, expected):
+    """Each policy gives its own reason, and external text never steers the agent without approval."""
+    assert verdicts(gates(), candidate) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("privacy", "reason"),
+    [
+        (PrivacyGate(projects=["sh*"]), "denied_project"),
+        (PrivacyGate(tags=["health"]), "denied_tag"),
+        (PrivacyGate(paths=["/srv/clients"]), "denied_path"),
+        (PrivacyGate(paths=["*/acme/*"]), "denied_path"),
+    ],
+)
+def test_denied_places(privacy, reason):
+    """A turn of a listed project, label or path teaches memory nothing, even if the user asks."""
+    assert verdicts(gates(privacy=privacy), with_(explicit=True)) == [("privacy", "refuse", reason)]
+
+
+def test_secrets():
+    """A statement with a known credential is refused."""
+    canary = make_canary()
+    assert verdicts(gates(), with_(text=f"my key is {canary.reveal()}")) == [("privacy", "refuse", "secret")]
+
+
+def test_recalled_references():
+    """A text that memory gave to this turn is not learned again, even if the user asks."""
+    here = attrs.evolve(HERE, was_injected=lambda text: "Lisbon" in text)
+    assert verdicts(gates(), with_(explicit=True), here=here) == [("write", "refuse", "recalled_reference")]
+
+
+def test_near_duplicates():
+    """A statement that says nearly the same is refused; another number is another statement."""
+    known = "in spring my sister anna with husband kids dog cat moved from porto towards lisbon harbour"
+    here = attrs.evolve(HERE, known=(known,))
+    same, other = known.replace("harbour", "").capitalize(), known.replace("harbour", "12")
+    found = verdicts(gates(), with_(text=same), with_(text=other), here=here)
+    assert found == [("write", "refuse", "near_duplicate"), None]
+
+
+def test_three_in_a_turn():
+    """The budget serves the statements that the user asked for, then the most certain ones."""
+    candidates = [with_(text=f"fact {number}", confidence=0.5 + number / 10) for number in range(4)]
+    asked = with_(text="asked", explicit=True, confidence=0.5)
+    judged = gates().judged([*candidates, asked], HERE)
+    full = ("budget", "turn_full")
+    assert [(each.candidate.text, each.verdict and (each.verdict.gate, each.verdict.reason)) for each in judged] == [
+        ("asked", None), ("fact 3", None), ("fact 2", None), ("fact 1", full), ("fact 0", full),
+    ]  # fmt: skip
+
+
+def test_day():
+    """The daily cap counts each owner apart, and begins anew the next day."""
+    chain = gates(per_day=1)
+    chain.budget.kept(HERE)
+    tomorrow = attrs.evolve(HERE, when=NOW + timedelta(days=1))
+    found = [verdicts(chain, FACT, here=each) for each in (HERE, attrs.evolve(HERE, owner="bo"), tomorrow)]
+    assert found == [[("budget", "refuse", "day_full")], [None], [None]]
+
+
+def test_switch():
+    """The switch refuses everything, even what the user asks for."""
+    assert verdicts(gates(enabled=False), with_(explicit=True)) == [("switch", "refuse", "off")]
+
+
+def test_evidence():
+    """The evidence is the id of the turn and a bounded excerpt without credentials and private spans."""
+    canary = make_canary()
+    text = f"<private>alpha</private>{canary.reveal()} " + "chatter " * 100 + FACT.text + " more" * 100
+    evidence = evidence_of(FACT, Utterance(text=text, turn="t7"))
+    assert evidence.turn == "t7"
+    assert FACT.text in evidence.excerpt
+    assert len(evidence.excerpt) <= LONGEST
+    whole = evidence_of(FACT, Utterance(text=text[:300], turn="t7")).excerpt
+    assert "[secret]" in whole
+    assert "alpha" not in whole
+    assert canary.reveal() not in whole

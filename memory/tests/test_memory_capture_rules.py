@@ -1,0 +1,183 @@
+"""What the rules find in messages, in three languages."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_memory.capture.acknowledgements import acknowledges
+from beaver_memory.capture.features import Features
+from beaver_memory.capture.records import KINDS, LONGEST, Utterance
+from beaver_memory.capture.rules import ASKED, RuleExtractor
+from beaver_memory.capture.sentences import sentences, without_private
+from beaver_memory.capture.vocabulary import vocabulary_of
+
+RULES = RuleExtractor()
+
+
+def found(*texts, voice="user", external=False):
+    """Return kind and text of each candidate of a message."""
+    said = [Utterance(text=text, voice=voice, external=external) for text in texts]
+    return [(each.kind, each.text) for each in RULES.extract(said).candidates]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("I prefer tabs over spaces in Python files.", "preference"),
+        ("Always format dates as day, month and year in the reports.", "rule"),
+        ("We decided to use PostgreSQL for the billing service.", "decision"),
+        ("The build works again after I pinned numpy; the root cause was a new wheel.", "fix"),
+        ("I still need to renew the certificate of staging.example.org before Friday.", "todo"),
+        ("My sister Anna moved to Lisbon in March 2024 with her two kids.", "fact"),
+        ("Ich bevorzuge kurze Antworten ohne lange Einleitung.", "preference"),
+        ("Ab jetzt schreiben wir alle Commits auf Englisch.", "rule"),
+        ("Wir haben beschlossen, die Rechnungen in SQLite zu speichern.", "decision"),
+        ("Der Fehler ist behoben, es lag an der falschen Zeitzone im Container.", "fix"),
+        ("Ich muss bis Freitag noch die Steuererklärung für 2024 abgeben.", "todo"),
+        ("Meine Schwester Anna ist im März 2024 nach Lissabon gezogen.", "fact"),
+        ("我更喜欢用深色主题写代码，尤其是晚上工作的时候。", "preference"),
+        ("以后都用中文写周报，每周五下午三点之前发给李雷。", "rule"),
+        ("我们决定用PostgreSQL存储订单数据，下周一开始迁移。", "decision"),
+        ("问题解决了，原因是容器里的时区设置错误。", "fix"),
+        ("提醒我下周三之前给客户发送新的合同和报价单。", "todo"),
+        ("我在柏林的一家医院当护士，去年三月搬到这里。", "fact"),
+    ],
+)
+def test_kinds(text, kind):
+    """A statement of each kind becomes one candidate of that kind, in the words of the user."""
+    assert found(text) == [(kind, text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "ok", "Thanks, great!", "Yes", "Danke, super!", "好的，谢谢", "lol", "What is the capital of France?",
+        "Wow, that's awesome!", "Can you help me with that?", "Wie geht es dir?", "你好", "Hello there, how are you today?",
+        "```python\nmy_name = 'I prefer tabs and my sister Anna moved to Lisbon'\n```",
+        "> I prefer tabs over spaces, always, in every project of mine",
+        "<private>My sister Anna moved to Lisbon in March 2024 with her two kids.</private>",
+        "<private>I prefer tabs over spaces in every Python file that I write",
+    ],
+)  # fmt: skip
+def test_nothing_to_keep(text):
+    """Acknowledgements, greetings, plain questions, code, quotes and private spans yield nothing."""
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Remember that the wifi code is blue-heron.", "the wifi code is blue-heron."),
+        ("please remember: trains leave at nine", "trains leave at nine"),
+        ("Merk dir, dass Paul montags nie kann.", "Paul montags nie kann."),
+        ("请记住：会议室在三楼", "会议室在三楼"),
+    ],
+)
+def test_asked_for(text, kept):
+    """A statement that the user asks to remember is kept whatever its length, without the request."""
+    (candidate,) = RULES.extract([Utterance(text=text)]).candidates
+    assert (candidate.text, candidate.confidence, candidate.explicit) == (kept, ASKED, True)
+
+
+def test_a_question_is_not_a_request_to_remember():
+    """`Do you remember ...?` asks, and yields nothing."""
+    assert found("Do you remember that?") == []
+
+
+def test_statement_before_a_request():
+    """Of a sentence that asks, the statement stays and the request goes."""
+    text = "I'm building a budget tracker with Flask 2.3 and SQLite for my sister, can you help me plan it?"
+    assert found(text) == [("fact", "I'm building a budget tracker with Flask 2.3 and SQLite for my sister")]
+
+
+def test_sentences_of_their_own():
+    """A decision in a longer message is a candidate of its own, and chatter beside it is left out."""
+    text = "Thanks! My team in Oslo has seven people since March. We decided to drop Jira for Linear. Great!"
+    assert sorted(found(text)) == [
+        ("decision", "We decided to drop Jira for Linear."),
+        ("fact", "My team in Oslo has seven people since March."),
+    ]
+
+
+def test_voices():
+    """Only users and documents are quoted: no claim of the assistant and no output of a tool becomes a candidate."""
+    text = "I prefer tabs over spaces in Python files."
+    assert [found(text, voice=voice) for voice in ("assistant", "tool")] == [[], []]
+    assert found(text, voice="document") == [("preference", text)]
+
+
+def test_origin_and_place():
+    """A candidate keeps the text that it rests on, its external origin, and the words of the question it answers."""
+    said = [
+        Utterance(text="Where does your sister live?", voice="assistant"),
+        Utterance(text="My sister Anna moved to Lisbon in March 2024.", external=True, voice="document"),
+    ]
+    (candidate,) = RULES.extract(said).candidates
+    assert (candidate.place, candidate.external, candidate.keywords) == (1, True, ("live", "sister"))
+
+
+def test_context_yields_nothing():
+    """A text that was captured before is read as context only."""
+    text = "My sister Anna moved to Lisbon in March 2024."
+    assert RULES.extract([Utterance(text=text, is_context=True)]).candidates == ()
+
+
+def test_instructions_to_the_agent():
+    """A candidate says whether it tells the agent how to behave."""
+    texts = ("Always answer in short sentences without emojis.", "We never deploy the shop on Fridays after lunch.")
+    said = [Utterance(text=text) for text in texts]
+    by_place = {each.place: each.steers_agent for each in RULES.extract(said).candidates}
+    assert by_place == {0: True, 1: False}
+
+
+def test_doubt():
+    """A statement that the user doubts is less certain than the same one without doubt."""
+    sure, doubtful = (
+        RULES.extract([Utterance(text=text)]).candidates[0].confidence
+        for text in ("We decided to use Redis for sessions.", "Maybe we decided to use Redis for sessions.")
+    )
+    assert doubtful < sure
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("my sister lives in Oslo", "english"),
+        ("meine Schwester wohnt in Oslo und ist nicht da", "german"),
+        ("我姐姐住在奥斯陆", "chinese"),
+        ("a1 b2", "english"),
+        ("", "english"),
+    ],
+)
+def test_language(text, language):
+    """The language of a text selects its vocabulary, and English is the default."""
+    assert vocabulary_of(text).name == language
+
+
+def test_private_spans():
+    """A private span is removed with its text, and an open one removes the rest."""
+    assert without_private("a <private>b</private> c <PRIVATE>d") == "a   c  "
+
+
+def test_confidence_follows_the_features():
+    """A message without features is not kept, and one with all good features is."""
+    assert Features().confidence < 0.1
+    assert Features(substance=1, own_substance=1, own=1, event=1, moment=1, name=1).confidence > 0.9
+
+
+@given(st.lists(st.text(max_size=300), max_size=4))
+def test_any_text(texts):
+    """Any texts give candidates within the bounds, each from a text that was given."""
+    for each in RULES.extract([Utterance(text=text) for text in texts]).candidates:
+        assert each.kind in KINDS
+        assert 0 < len(each.text) <= LONGEST
+        assert each.place < len(texts)
+
+
+@given(st.text(alphabet="a.!? \n`>~-<privte/>1我。", max_size=200))
+def test_sentences_of_any_text(text):
+    """Sentences hold letters or digits, no line breaks, and are read without an error."""
+    for each in sentences(text):
+        assert any(map(str.isalnum, each.text))
+        assert "\n" not in each.text
+    acknowledges(text)

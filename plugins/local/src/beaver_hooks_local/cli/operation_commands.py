@@ -1,0 +1,139 @@
+"""The commands that are made from the table of operations, by the records of their requests."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
+import click
+
+from beaver_hooks_local.cli.operation_texts import text_of
+from beaver_hooks_local.cli.options import (
+    FILTER_OPTIONS,
+    ID,
+    OwnerOptions,
+    asked,
+    debug_option,
+    filtered,
+    json_option,
+    user_option,
+)
+from beaver_hooks_local.cli.output import say, say_json
+from beaver_hooks_local.cli.plugin_calls import call
+from beaver_hooks_local.plugin import Local
+from beaver_hostspecs import Shell
+from beaver_memory.dispatch.encoder import encode
+from beaver_memory.filters import Filters
+from beaver_memory.records import Owner
+from beaver_memory.runtime.capabilities import CapabilityCatalog
+from beaver_memory.runtime.table import OPERATIONS, Operation
+
+Given = dict[str, Any]
+Decorator = Callable[[Any], Any]
+
+_ENTRY = re.compile(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
+
+
+def operation_commands() -> Iterator[click.Command]:
+    """Yield a command for each operation of the table that names one, and `capabilities`."""
+    for operation in OPERATIONS.commands:
+        yield _command(operation)
+    yield capabilities
+
+
+@click.command()
+@json_option
+@debug_option
+@click.pass_obj
+def capabilities(shell: Shell, *, as_json: bool) -> None:
+    """Show which operations this memory carries out, and why one is missing."""
+
+    async def read(plugin: Local) -> CapabilityCatalog:
+        return plugin.runtime.capabilities()
+
+    _show(call(shell, read), as_json=as_json)
+
+
+def _command(operation: Operation[Any, Any]) -> click.Command:
+    def run(shell: Shell, /, *, as_json: bool, **given: Any) -> None:
+        request = _request(operation, given)
+        _show(call(shell, lambda plugin: plugin.runtime.carry_out(operation, request)), as_json=as_json)
+
+    run.__doc__ = _imperative(operation.request)
+    function: Any = click.pass_obj(run)
+    for decorate in reversed([*_parameters(operation.request), json_option, debug_option]):
+        function = decorate(function)
+    return click.command(name=operation.command)(function)
+
+
+def _parameters(request: type) -> Iterator[Decorator]:
+    """Yield the arguments and options for the fields of a request."""
+    texts, fields = _texts_of(request), attrs.fields_dict(request)
+    for name, field in fields.items():
+        required = field.default is attrs.NOTHING
+        if field.type is Filters:
+            yield lambda function: filtered(function, without=fields)
+        elif field.type is Owner:
+            yield user_option
+        elif field.type is str:
+            yield click.argument(name, metavar="WORDS" if required else "[WORDS]", nargs=-1, required=required)
+        elif required:
+            yield click.argument(name, metavar="ID", type=ID)
+        elif field.type is bool:
+            yield click.option(f"--{_dashed(name)}/--no-{_dashed(name)}", name, default=field.default, help=texts[name])
+        else:
+            yield click.option(
+                f"--{_dashed(name)}", name, type=int, default=field.default, show_default=True, help=texts[name]
+            )
+
+
+def _request(operation: Operation[Any, Any], given: Given) -> Any:
+    """Return the request for the given arguments and options, at the present moment.
+
+    Raises:
+        UsageError: a value is out of the bounds of its field.
+    """
+    fields = attrs.fields_dict(operation.request)
+    values = {name: " ".join(value) if isinstance(value, tuple) else value for name, value in given.items()}
+    values = {name: values[name] for name in fields if name in values}
+    narrowed = {name: value for name, value in given.items() if name in FILTER_OPTIONS and name not in fields}
+    for name, field in fields.items():
+        if field.type is Filters:
+            which = asked(**{"user": None, "project": None} | narrowed)
+            values[name] = which.sight.filters(datetime.now(UTC), **which.narrowed)
+        elif field.type is Owner:
+            values[name] = OwnerOptions(user=given["user"]).sight.owner
+    try:
+        return operation.request(**values)
+    except ValueError as error:
+        # attrs puts the value behind a colon.
+        raise click.UsageError(f"{str(error).partition(': ')[0]}.") from error
+
+
+def _show(report: Any, *, as_json: bool) -> None:
+    if as_json:
+        say_json(encode(report))
+    else:
+        say(text_of(report))
+
+
+def _imperative(request: type) -> str:
+    """Return the first sentence of a request's docstring, with its verb as a command: `Reads` becomes `Read`."""
+    verb, _, rest = str(inspect.getdoc(request)).partition("\n")[0].partition(" ")
+    return f"{verb.removesuffix('s')} {rest}"
+
+
+def _texts_of(request: type) -> dict[str, str]:
+    """Return the texts of a request's fields, from its docstring, each as a sentence."""
+    found = _ENTRY.findall(str(inspect.getdoc(request)))
+    return {name: _sentence(" ".join(text.split())) for name, text in found}
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:].rstrip('.')}."
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
