@@ -16,8 +16,6 @@ _RULES = (
     ("wrong_texts", "memories have no texts, or texts no memory"),
     ("wrong_embeddings", "embeddings do not belong to their memories"),
 )
-_NUMBERS = {"forgotten": "count_forgotten", "owners": "count_owners", "bytes": "count_bytes"}
-_COUNTS = {"stores": "count_by_store", "types": "count_by_type", "embeddings": "count_by_model"}
 
 
 def owners(connection: Any, name: str) -> list[Owner]:
@@ -48,9 +46,16 @@ def drop_vectors(connection: Any, name: str, model: int) -> int:
 def stats(connection: Any, name: str) -> dict[str, Any]:
     """Return the counts of a tenant, by name."""
     parts = [number for number, _ in _parts(connection, name)]
-    numbers = {each: sum(_number(connection, query, part) for part in parts) for each, query in _NUMBERS.items()}
-    counts = {each: _counted(connection, query, parts) for each, query in _COUNTS.items()}
-    return {"memories": sum(counts["stores"].values()), **numbers, **counts}
+    by_store = _counted(connection, "count_by_store", parts)
+    return {
+        "memories": sum(by_store.values()),
+        "forgotten": _sum(connection, "count_forgotten", parts),
+        "owners": _sum(connection, "count_owners", parts),
+        "stores": by_store,
+        "types": _counted(connection, "count_by_type", parts),
+        "embeddings": _counted(connection, "count_by_model", parts),
+        "bytes": _sum(connection, "count_bytes", parts),
+    }
 
 
 def problems(connection: Any, name: str) -> list[str]:
@@ -68,6 +73,10 @@ def _parts(connection: Any, name: str) -> list[tuple[int, str]]:
 
 def _number(connection: Any, query: str, tenant: int, **given: Any) -> int:
     return int(connection.execute(_SQL[query], {"tenant": tenant, **given}).fetchone()[0])
+
+
+def _sum(connection: Any, query: str, parts: list[int]) -> int:
+    return sum(_number(connection, query, part) for part in parts)
 
 
 def _counted(connection: Any, query: str, parts: list[int]) -> dict[str, int]:
