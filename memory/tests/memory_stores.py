@@ -19,8 +19,9 @@ from beaver_hostspecs import Secret
 from beaver_memory.records import Owner
 from beaver_memory.store.in_memory import Database, InMemoryStore
 from beaver_memory.store.postgres import PostgresStore
+from beaver_memory.store.shared import SharedStore
 from beaver_memory.store.sqlite import SqliteStore
-from beaver_memory.store.tenant import SharedStore, TenantStore
+from beaver_memory.store.tenant import TenantStore
 from beaver_memory.testing.store_cases.kit import NOW, new
 from beaver_memory.testing.stores import OpenStore
 

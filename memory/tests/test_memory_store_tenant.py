@@ -11,7 +11,8 @@ from beaver_memory.errors import StoreError
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.store.in_memory import Database, InMemoryStore
-from beaver_memory.store.tenant import REST_SECONDS, SLOW_SECONDS, TenantStore, is_part
+from beaver_memory.store.shared import is_part
+from beaver_memory.store.tenant import REST_SECONDS, SLOW_SECONDS, TenantStore
 from beaver_memory.testing.store_cases.kit import NOW, looking, new, titles
 
 ANN = Owner(user="ann")

@@ -1,5 +1,6 @@
 """The operations of a memory, blocking: each takes a request and returns a report."""
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Iterable
@@ -15,6 +16,8 @@ from beaver_memory.query import Query
 from beaver_memory.records import Owner
 from beaver_memory.runtime.export_pages import ExportPages
 from beaver_memory.runtime.gates import first_refusal
+from beaver_memory.runtime.migration import Migration, MigrationReport
+from beaver_memory.runtime.migration import Progress as MigrationProgress
 from beaver_memory.runtime.profile import Location, PostgresLocation, Profile, RuntimeServices
 from beaver_memory.runtime.projection import memory_block
 from beaver_memory.runtime.recovery import Progress, Recovery
@@ -53,6 +56,7 @@ from beaver_memory.runtime.requests import (
     TimelineRequest,
     WriteRequest,
 )
+from beaver_memory.runtime.stores import tenant_store
 from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS
 
 FITS = 0.01
@@ -256,6 +260,20 @@ class Operations:
             EmbeddingError: the embedder fails.
         """
         return self._recovery.embed(request)
+
+    def migrate(
+        self, target: PostgresLocation, progress: MigrationProgress, *, dry_run: bool = False
+    ) -> MigrationReport:
+        """Copy the whole memory into a tenant of a server, or count what a copy would bring.
+
+        Raises:
+            InvalidRequest: the tenant holds memories that are not of this one.
+            StoreError: the server cannot be used.
+        """
+        with contextlib.closing(tenant_store(target)) as store:
+            self.engine.prepare(store)
+            copy = Migration(self.engine.store, store, target.project, now=self.clock.now(), progress=progress)
+            return copy.run(dry=dry_run)
 
     # --- For the process that holds the memory ------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -85,6 +86,13 @@ def _postgres(location: PostgresLocation, services: RuntimeServices) -> OpenStor
         services.report.event("memory_store_unavailable", category=error.category, remedy=str(error))
         services.troubles.began(STORE, error.category, services.report)
 
+    store = tenant_store(location, told=told, clock=services.clock)
+    return OpenStores(store=store, view=store.view)
+
+
+def tenant_store(location: PostgresLocation, **options: Any) -> TenantStore:
+    """Return the store of a tenant; `options` are those of `TenantStore`."""
+
     def opened() -> PostgresStore:
         return PostgresStore.open(
             location.url,
@@ -93,8 +101,7 @@ def _postgres(location: PostgresLocation, services: RuntimeServices) -> OpenStor
             connect_seconds=location.connect_seconds,
         )
 
-    store = TenantStore(opened, location.tenant, location.project, told=told, clock=services.clock)
-    return OpenStores(store=store, view=store.view)
+    return TenantStore(opened, location.tenant, location.project, **options)
 
 
 def _personal(profile: Profile, location: SqliteLocation, services: RuntimeServices) -> Personal | None:

@@ -111,6 +111,7 @@ async def test_the_same_conversation(make_host, database, tmp_path):
     assert any(STABLE in each for each in files)
 
 
+@pytest.mark.campaign
 def test_the_same_commands(tmp_path, database):
     """Each command of the command line prints the same over SQLite and over PostgreSQL."""
     commands = (

@@ -18,6 +18,7 @@ from beaver_memory.store.postgres import (
     people,
     reads,
     rebuild_terms,
+    restored,
     tenants,
     update,
     upsert,
@@ -30,6 +31,7 @@ from beaver_memory.store.postgres.owners import IdBlocks, OwnerKey, OwnerNumbers
 from beaver_memory.store.postgres.pool import MOST
 from beaver_memory.store.postgres.seen import Seen, seen
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
+from beaver_memory.store.shared import MemoryCopy
 from beaver_memory.texts import micros
 
 SCHEMA = "beaver_memory"
@@ -332,6 +334,25 @@ class PostgresStore:
         """Return the problems of a tenant, one sentence each."""
         with self._connector.moment() as connection:
             return tenants.problems(connection, tenant)
+
+    # --- Copies of another store --------------------------------------------------------------------------------
+
+    def restore(self, owner: Owner, copies: Sequence[MemoryCopy]) -> None:
+        """Store memories under their ids and versions, in place of earlier copies, in one transaction."""
+        if not copies:
+            return
+        with self._connector.reading() as connection:
+            key = self._owners.give(connection, owner)
+        with self._writing(pipelined=False) as connection:
+            restored.restore(connection, key, owner, copies)
+
+    def restore_vectors(self, owner: Owner, model: str, rows: Sequence[VectorRow]) -> None:
+        """Store embeddings under their versions, in one transaction."""
+        with self._connector.reading() as connection:
+            key, number = self._owners.key(connection, owner), self._models.give(connection, model)
+        if rows and key is not None:
+            with self._connector.writing(pipelined=False) as connection:
+                restored.restore_vectors(connection, key, (number, model), rows)
 
     def _prepared(self, items: Sequence[Analysed]) -> tuple[dict[Owner, OwnerKey], dict[int, Iterator[int]]]:
         """Return the numbers of the owners of new memories, and unused ids for them by tenant."""
