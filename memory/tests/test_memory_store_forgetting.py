@@ -81,7 +81,7 @@ def test_that_it_was_forgotten_is_known(tmp_path):
         store.change(id_, looking(), event="PIN", now=NOW, pinned=True)
         store.forget([id_], looking(), now=NOW)
         with store._connector.reading() as connection:
-            entries = connection.execute("SELECT event, old, new FROM observation_history ORDER BY id").fetchall()
+            entries = connection.execute("SELECT event, old, new FROM observation_history ORDER BY row").fetchall()
         assert [("PIN", "{}", "{}"), ("FORGET", "{}", "{}")] == entries
         assert 1 == store.stats()["forgotten"]
 

@@ -22,6 +22,16 @@ class Asked(JointStore):
         self.person = PersonalStore(folder / "person.db")
         super().__init__(SqliteStore.open(folder / "project.db"), self.person)
 
+    def versions(self, owners, model=None):
+        return self.person.made().versions(owners, model)
+
+    def knows(self, items, *, now):
+        return self.person.made().knows(items, now=now)
+
+    def neighbours(self, at, id_, filters, *, before, after):
+        found = self.person.made().neighbours(at, id_ - PERSONAL_IDS, filters, before=before, after=after)
+        return tuple([*map(shown, each)] for each in found)
+
     def last_version(self, owner):
         return self.person.made().last_version(owner)
 

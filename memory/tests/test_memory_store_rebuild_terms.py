@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import apsw
 import pytest
+from old_stores import old_store
 
 from beaver_memory.engine import DATABASE, MemoryEngine
 from beaver_memory.errors import StoreError
@@ -15,10 +16,8 @@ from beaver_memory.records import NewMemory
 from beaver_memory.search.terms import ANALYSER
 from beaver_memory.store.sqlite import SqliteStore, rebuild_terms
 from beaver_memory.store.sqlite.connections import Connector
-from beaver_memory.store.sqlite.preparation import PACKAGE
 from beaver_memory.testing.store_cases.analysers import analysed_by
 from beaver_memory.testing.store_cases.kit import NOW, new
-from beaver_toolkit.sqlite.migrations import read_migrations
 
 SEEN = Filters(now=datetime(2027, 1, 1, tzinfo=UTC))
 
@@ -48,13 +47,8 @@ def found(folder, text):
 def test_a_store_of_the_first_version(folder):
     """A store of the first version is copied, analysed anew and found by words."""
     folder.mkdir()
-    first = Connector(folder / DATABASE, read_migrations(PACKAGE)[:1])
-    first.open()
-    with contextlib.closing(SqliteStore(first)) as store:
-        store.add([new("Ann sold the piano."), new("Ben likes tea.")], now=NOW)
-    done_by_hand(
-        folder, "INSERT INTO session_summaries VALUES (1, 's', 'r', 'o', '[]', '[]', 3, 0)"
-    )  # fmt: skip
+    summary = "INSERT INTO session_summaries VALUES (1, 's', 'r', 'o', '[]', '[]', 3, 0)"
+    old_store(folder / DATABASE, [new("Ann sold the piano."), new("Ben likes tea.")], summary, version=1)
     assert ["Ann sold the piano."] == found(folder, "who sells a piano?")
     assert ANALYSER == fact(folder)
     assert (folder / f"{DATABASE}.v1.bak").exists()

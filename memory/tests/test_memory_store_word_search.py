@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from beaver_memory.patterns import Pattern, parsed
 from beaver_memory.records import Owner
 from beaver_memory.store.sqlite import SqliteStore, reads, upsert, word_index
+from beaver_memory.store.sqlite.owners import TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.sql_filters import conditions
 from beaver_memory.testing.store_cases.filters import FILTERS
@@ -175,10 +176,14 @@ def is_fast(steps):
 def test_recent_and_timeline_follow_an_index(plan, fields, bound):
     """Whatever the filters, the newest memories and the neighbours in time are read in order, without sorting."""
     which = conditions(looking(**({"now": NOW + timedelta(hours=1)} | fields)))
-    for sql, params in reads._walks([3], which, bound):
+    for sql, params in reads._walks(TenantOwners(1, {3: Owner()}), which, bound):
         steps = plan(sql, (*params, 5))
         assert is_fast(steps), steps
-        begin = "l USING PRIMARY KEY (owner=? AND label=?" if which.ways else "observations_by_time (owner=?"
+        begin = (
+            "l USING PRIMARY KEY (tenant=? AND owner=? AND label=?"
+            if which.ways
+            else "observations_by_time (tenant=? AND owner=?"
+        )
         assert begin in steps[0]
         if bound:
             assert "created_at" in steps[0]
@@ -189,8 +194,9 @@ def test_the_other_questions_follow_an_index(plan):
     among = sqlite_queries("reads")["memories_by_id"].format(
         columns="o.title", owners="?", conditions=conditions(looking()).sql
     )
-    assert "SEARCH o USING INTEGER PRIMARY KEY (rowid=?)" in plan(among, ("[1]", 3, *conditions(looking()).params))
+    by_id = "SEARCH o USING INDEX observations_by_id (tenant=? AND id=?)"
+    assert by_id in plan(among, ("[1]", 1, 3, *conditions(looking()).params))
     versions = sqlite_queries("versions")
-    same = sqlite_queries("upsert")["same_memory"], upsert._key(new("m3").memory, 3, NOW)
-    for sql, params in ((versions["changed_memories"], (3, 5, 5)), (versions["last_version"], (3,)), same):
+    same = sqlite_queries("upsert")["same_memory"], upsert._key(new("m3").memory, (1, 3), NOW)
+    for sql, params in ((versions["changed_memories"], (1, 3, 5, 5)), (versions["last_version"], (1, 3)), same):
         assert is_fast(plan(sql, params)), sql

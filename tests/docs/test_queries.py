@@ -42,3 +42,34 @@ def test_each_query_is_used(path):
 def test_each_used_query_exists(path):
     """Each query that a module takes by name is one of its file."""
     assert {*USED.findall(read(users_of(path)))} <= {*Queries(path).names()}
+
+
+STORE = ROOT / "memory/beaver_memory/store/sqlite/sql"
+KEYED = re.compile(
+    r"\b(?:FROM|JOIN|INTO|UPDATE) "
+    r"(owners|observations|observation_[a-z]+|unembedded|session_summaries|people)\b(?! \(observations_fts)"
+)
+WHOLE = {
+    "embeddings.sql": {
+        *("queue_everything", "unqueue_model", "drop_vectors_of_model"),
+        *("count_live", "count_unembedded"),
+    },
+    "integrity.sql": {
+        *("count_forgotten", "count_owners", "count_by_store", "count_by_type", "count_by_model"),
+        *("wrong_word_index",),
+    },
+    "preparation.sql": {"count_rows"},
+    "rebuild_terms.sql": {"following_memories", "set_terms"},
+    "word_index.sql": {"last_added", "add_rows", "unused_words"},
+}
+"""Statements of the whole store, and statements that name a row, which only a statement with the tenant has found."""
+
+
+@pytest.mark.parametrize("path", sorted(STORE.glob("*.sql")), ids=lambda path: path.name)
+def test_each_statement_of_the_store_names_the_tenant(path):
+    """A statement names the tenant once for each table of tenants that it reads or writes, or works on the whole store."""
+    queries = Queries(path)
+    without = {
+        name for name in queries.names() if len(KEYED.findall(queries[name])) > len(re.findall("tenant", queries[name]))
+    }
+    assert WHOLE.get(path.name, set()) == without

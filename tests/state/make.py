@@ -30,6 +30,8 @@ ROOT = "@ROOT@"
 
 PROJECT = "home/project"
 CURATED = f"{PROJECT}/.beaver/plugins/curated"
+SHARED = "home/.beaver/plugins/curated"
+"""Where later versions keep USER.md, which is about the person; a project of an earlier one has its own."""
 SKILL = ".beaver/skills/greet/SKILL.md"
 RECORDS = "home/.local/state/beaver-hooks"
 MEMORY_OFF = "ben"
@@ -217,7 +219,7 @@ def shown(home: Home) -> dict[str, Any]:
         "verified": json.loads(home.beaver("audit", "verify", "--json")),
         "receipts": [json.loads(home.beaver("why", each, "--json")) for each in turns],
         "plugins": json.loads(home.beaver("plugins", "--json"))["plugins"],
-        "files": {name: (home.root / CURATED / name).read_text("utf-8") for name in ("MEMORY.md", "USER.md")},
+        "files": curated_files(home.root),
         "history": home.beaver("memory", "curated", "history"),
     }
 
@@ -229,7 +231,14 @@ def _lines(text: str) -> list[Any]:
 def undone(home: Home) -> dict[str, str]:
     """Return what the files of curated memory hold after one more undo, which this changes in a copy."""
     home.beaver("memory", "curated", "undo")
-    return {name: (home.root / CURATED / name).read_text("utf-8") for name in ("MEMORY.md", "USER.md")}
+    return curated_files(home.root)
+
+
+def curated_files(root: Path) -> dict[str, str]:
+    """Return the texts of the files of curated memory by their names."""
+    user = root / CURATED / "USER.md"
+    paths = (root / CURATED / "MEMORY.md", user if user.exists() else root / SHARED / "USER.md")
+    return {path.name: path.read_text("utf-8") for path in paths}
 
 
 def pack(root: Path, path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from processes import environment, run_beaver
-from state.make import CURATED, MEMORY_OFF, unpack
+from state.make import MEMORY_OFF, curated_files, unpack
 
 from beaver_hooks import Host
 
@@ -41,7 +41,7 @@ class Stored:
         return [json.loads(line) for line in self.beaver(*words).splitlines()]
 
     def files(self) -> dict[str, str]:
-        return {name: (self.root / CURATED / name).read_text("utf-8") for name in ("MEMORY.md", "USER.md")}
+        return curated_files(self.root)
 
 
 @pytest.fixture(params=STORED)
@@ -62,8 +62,8 @@ def lost(old: Any, new: Any, path: str = "") -> Iterator[str]:
 
 
 def test_there_are_some():
-    """Folders of two earlier versions are there."""
-    assert {"2026-11-19-0c392ea", "2026-11-19-3703a97"} <= set(STORED)
+    """Folders of three earlier versions are there."""
+    assert {"2026-11-19-0c392ea", "2026-11-19-3703a97", "2026-11-19-18592b9"} <= set(STORED)
 
 
 def test_memories(stored):

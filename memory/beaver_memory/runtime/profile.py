@@ -148,6 +148,8 @@ class RuntimeServices:
         clock: the source of time.
         trace: receives each step, without content: `trace(event, **facts)`.
         troubles: what does not work now.
+        migrating: receives the progress when a database of an earlier version is brought to this one: its path, the
+            number of rows that are done, and of all.
     """
 
     report: Report
@@ -155,3 +157,4 @@ class RuntimeServices:
     clock: Clock = field(factory=SystemClock)
     trace: Callable[..., None] = field(default=lambda _event, /, **_facts: None, repr=False)
     troubles: Troubles = field(factory=Troubles)
+    migrating: Callable[[Path, int, int], object] = field(default=lambda _path, _done, _total: None, repr=False)

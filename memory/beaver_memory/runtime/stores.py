@@ -60,7 +60,7 @@ def indexes_of(database: Path) -> Path:
 
 def _sqlite(profile: Profile, location: SqliteLocation, services: RuntimeServices) -> OpenStores:
     with contextlib.ExitStack() as opened:
-        store = SqliteStore.open(location.database)
+        store = SqliteStore.open(location.database, migrating=services.migrating)
         opened.callback(store.close)
         found = OpenStores(
             store=store,
@@ -118,7 +118,7 @@ def _personal(profile: Profile, location: SqliteLocation, services: RuntimeServi
         services.report.event("memory_personal_unavailable", category=error.category, remedy=str(error))
         services.troubles.began(PERSONAL, error.category, services.report)
 
-    store = PersonalStore(path, told=told, clock=services.clock)
+    store = PersonalStore(path, told=told, clock=services.clock, migrating=services.migrating)
     return Personal(store=store, indexes=indexes_of(path), nearest=lambda each: _nearest(profile, each, services))
 
 

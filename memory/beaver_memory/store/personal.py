@@ -16,6 +16,7 @@ from beaver_memory.errors import StoreError
 from beaver_memory.records import Memory
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.store.sqlite.preparation import Migrating, silently
 
 T = TypeVar("T")
 
@@ -35,11 +36,15 @@ class PersonalStore:
         path: the database.
         told: called with the reason why the database cannot be read, and with `None` when it can be read again.
         clock: the source of time.
+        migrating: receives the progress when a database of an earlier version is brought to this one.
     """
 
-    def __init__(self, path: Path, *, told: Told = bool, clock: Clock | None = None) -> None:
+    def __init__(
+        self, path: Path, *, told: Told = bool, clock: Clock | None = None, migrating: Migrating = silently
+    ) -> None:
         self._path = path
         self._told = told
+        self._migrating = migrating
         self._clock = SystemClock() if clock is None else clock
         self._lock = threading.Lock()
         self._store: SqliteStore | None = None
@@ -101,7 +106,7 @@ class PersonalStore:
         if self._closed and self._store is None:
             raise StoreError(self._path, "closed")
         if self._store is None:
-            store = SqliteStore.open(self._path, patience=PATIENCE)
+            store = SqliteStore.open(self._path, patience=PATIENCE, migrating=self._migrating)
             try:
                 self._prepare(store)
             except BaseException:

@@ -9,6 +9,7 @@ import attrs
 from beaver_hostspecs.tokens import estimate_tokens
 from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Memory, Owner, Store
+from beaver_memory.store.checksums import CHECKED, TEXTS, memory_checksum
 from beaver_memory.store.fingerprint import digest_of
 from beaver_memory.store.labels import labels_of
 from beaver_memory.store.protocol import Analysed, IndexRow
@@ -126,6 +127,25 @@ def new_row(item: Analysed, owner: int, version: int, now: int) -> tuple[Any, ..
         packed(facts),
         narrative,
     )
+
+
+def checksum_of_new(owner: Owner, id_: int, row: Sequence[Any]) -> int:
+    """Return the checksum of a new memory with the values of `new_row`."""
+    numbers = (id_, row[11], *row[14:18], None, row[19], 1, row[20], row[22], row[12], row[13], None)
+    return memory_checksum(owner, (*numbers, row[21], row[23], *row[2:11], *row[24:]))
+
+
+def checksum_of(memory: Memory, length: int, terms: bytes) -> int:
+    """Return the checksum of a stored memory with its terms and their number."""
+    more = {"length": length, "terms": terms}
+    values = [more[name] if name in more else stored(name, getattr(memory, name)) for name in CHECKED]
+    return memory_checksum(memory.owner, values)
+
+
+def checksum_of_forgotten(owner: Owner, id_: int, created: int, now: int) -> int:
+    """Return the checksum of the row of a memory that was forgotten at a moment."""
+    numbers = (id_, 0, created, None, None, None, now, now, 1, 0, 0, 0.0, 0.0, None)
+    return memory_checksum(owner, (*numbers, b"", b"", *("[]" if name in _LISTS else "" for name in TEXTS)))
 
 
 def stored(name: str, value: Any) -> Any:

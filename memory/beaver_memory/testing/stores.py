@@ -15,6 +15,7 @@ from beaver_memory.testing.store_cases import (
     forget,
     index,
     memories,
+    tenants,
     texts,
     upsert,
 )
@@ -29,6 +30,7 @@ STORE_CASES: tuple[StoreCase, ...] = tuple(
         *changes.CASES,
         *forget.CASES,
         *index.CASES,
+        *tenants.CASES,
         *analysers.CASES,
         *texts.CASES,
     )

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 import pytest
@@ -20,7 +21,7 @@ from beaver_hooks import Host
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import Memory
 from beaver_hooks.state_folder import plugin_folder
-from beaver_hooks_local import make_plugin
+from beaver_hooks_local import make_plugin, upgrade_bar
 from beaver_hooks_local.cli import embedders, group
 from beaver_hooks_local.cli.json_lines import LONGEST_LINE, InvalidMemory, from_fields, read_lines
 from beaver_hooks_local.cli.pipe import lines
@@ -72,6 +73,7 @@ class HostShell:
 
     def __init__(self, folder, section):
         self.folder_of_state, self.section = folder, section
+        self.quoting = lambda _: 0
 
     def call(self, function):
         return asyncio.run(self._call(function))
@@ -80,6 +82,10 @@ class HostShell:
         return plugin_folder(self.folder_of_state, "local")
 
     person_folder = folder
+
+    def quoting_sessions(self, texts):
+        self.asked = list(texts)
+        return self.quoting(texts)
 
     async def _call(self, function):
         config = Config(memory=Memory(sections={"local": self.section}))
@@ -96,6 +102,7 @@ def here(tmp_path, monkeypatch, capsys):
     """
     section = {"enabled": True, "embedding": {"provider": "none"}}
     monkeypatch.setenv("COLUMNS", "120")
+    shell = HostShell(tmp_path / "state", section)
 
     def run(*words, stdin="", terminal=False):
         (tmp_path / "stdin").write_bytes(stdin if isinstance(stdin, bytes) else stdin.encode())
@@ -103,11 +110,11 @@ def here(tmp_path, monkeypatch, capsys):
             patch.setattr(sys, "stdin", typed)
             for each in (sys.stdin, sys.stdout, sys.stderr):
                 patch.setattr(each, "isatty", lambda: terminal, raising=False)
-            code = _code([*map(str, words)], HostShell(tmp_path / "state", section))
+            code = _code([*map(str, words)], shell)
         out, err = capsys.readouterr()
         return Ran(out=out, err=err, code=code)
 
-    run.section = section
+    run.section, run.shell = section, shell
     return run
 
 
@@ -447,7 +454,7 @@ def test_forget_shows_asks_and_erases(local, beaver, tmp_path):
         "there is no terminal to ask for confirmation; add --yes" in refused.err,
         len(kept),
     )
-    assert {"dry_run": False, "forgotten": [{"id": 1}]} == gone.json
+    assert {"dry_run": False, "forgotten": [{"id": 1}], "quoting_sessions": 0} == gone.json
     assert [] == [path.name for path in files if b"deployed from" in path.read_bytes()]
     assert [2] == [each["id"] for each in local("list", "--json").json["memories"]]
     assert 1 == sum(event["name"] == "memory_forgotten" for event in events)
@@ -855,6 +862,32 @@ def test_forget_says_what_it_did(here):
     )
 
 
+def test_forget_counts_the_sessions_that_quote_it(local, beaver):
+    """`forget` says how many sessions may quote the memory, and `beaver sessions forget` erases those turns."""
+    local("add", STABLE)
+    beaver("run", "Where is billing deployed from?")
+    beaver("run", "Something else?", "--no-memory")
+    gone, shown = local("forget", 1, "--yes"), beaver("sessions", "forget", "billing", "deployed", "--yes")
+
+    assert "1 session may quote it; to erase that: beaver sessions forget WORDS" == gone.out.splitlines()[1]
+    assert "Erased 2 messages of 1 session; 1 session had no other, and is deleted.\n" == shown.out
+    assert 1 == len(beaver("sessions", "list", "--json").json["sessions"])
+
+
+def test_forget_where_the_sessions_cannot_be_read(here):
+    """A memory is forgotten although the sessions cannot be read, and a warning says that the count is unknown."""
+
+    def fail(_):
+        raise PluginError("They are locked.", plugin="x")
+
+    here("add", STABLE)
+    here.shell.quoting = fail
+    ran = here("forget", 1, "--yes")
+
+    assert (0, "Forgot 1 memory: texts, vectors and the texts in the history are erased.\n") == (ran.code, ran.out)
+    assert "It is unknown whether stored sessions quote what was forgotten. They are locked.\n" == ran.err
+
+
 def test_reindex_as_text(here):
     """`reindex` says how many memories it embedded and indexed."""
     here("add", STABLE)
@@ -975,6 +1008,19 @@ def test_what_was_ended_goes_no_further():
 
     with pytest.raises(Ended):
         bar(1, 2, "counting")
+
+
+@pytest.mark.parametrize(("total", "shown"), [(upgrade_bar.MANY - 1, False), (upgrade_bar.MANY, True)])
+def test_a_database_that_is_brought_over_is_shown(monkeypatch, capsys, total, shown):
+    """On a terminal a bar names the database that is brought to this version, if that takes long enough to be seen."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    show = upgrade_bar.UpgradeBar()
+    for done in (0, 1000, total):
+        show(Path("memory.db"), done, total)
+    said = capsys.readouterr()
+
+    assert ("", shown) == (said.out, "Bringing memory.db to this version" in said.err)
 
 
 @pytest.mark.parametrize("terminal", [False, True])

@@ -112,8 +112,7 @@ class PostgresStore:
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
         with self._connector.reading() as connection:
-            owners = dict.fromkeys(item.memory.owner for item in items)
-            keys = {owner: key for owner in owners if (key := self._owners.key(connection, owner)) is not None}
+            keys = {owner: key for owner in _owners(items) if (key := self._owners.key(connection, owner)) is not None}
             return upsert.knows(connection, items, keys, now)
 
     def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
@@ -357,7 +356,7 @@ class PostgresStore:
     def _prepared(self, items: Sequence[Analysed]) -> tuple[dict[Owner, OwnerKey], dict[int, Iterator[int]]]:
         """Return the numbers of the owners of new memories, and unused ids for them by tenant."""
         with self._connector.reading() as connection:
-            keys = {owner: self._owners.give(connection, owner) for owner in {item.memory.owner for item in items}}
+            keys = {owner: self._owners.give(connection, owner) for owner in _owners(items)}
             tenants = [keys[item.memory.owner].tenant for item in items]
             return keys, {
                 tenant: iter(self._ids.take(connection, tenant, tenants.count(tenant))) for tenant in {*tenants}
@@ -386,3 +385,8 @@ class PostgresStore:
         with self._connector.reading() as connection:
             # No owner has the number 0, so the query finds no rows.
             yield connection, self._owners.key(connection, owner) or OwnerKey(0, 0)
+
+
+def _owners(items: Sequence[Analysed]) -> list[Owner]:
+    """Return the owners of memories, in order, each once."""
+    return [*dict.fromkeys(item.memory.owner for item in items)]

@@ -17,7 +17,7 @@ import apsw
 
 from beaver_memory.errors import DamagedRow, StoreError
 from beaver_memory.store.sqlite.owners import OwnerNumbers
-from beaver_memory.store.sqlite.preparation import PACKAGE, make_unless_there_is_a_log, prepare
+from beaver_memory.store.sqlite.preparation import PACKAGE, Migrating, make_unless_there_is_a_log, prepare, silently
 from beaver_toolkit.sqlite.connections import NO_INODE, connect, immediate, inode_of
 from beaver_toolkit.sqlite.errors import DatabaseError, category_of, faults
 from beaver_toolkit.sqlite.files import sweep
@@ -45,10 +45,19 @@ class Connector:
         scripts: the migrations, oldest first; the store's own unless given.
         patience: how many seconds opening and reading wait for other processes that lock the file; writing always waits
             long.
+        migrating: receives the progress when a database of an earlier version is brought to this one.
     """
 
-    def __init__(self, path: Path, scripts: Sequence[str] | None = None, *, patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        path: Path,
+        scripts: Sequence[str] | None = None,
+        *,
+        patience: float = PATIENCE,
+        migrating: Migrating = silently,
+    ) -> None:
         self._path = path
+        self._migrating = migrating
         self._patience = patience
         self._scripts = read_migrations(PACKAGE) if scripts is None else tuple(scripts)
         self._files = ClearingFiles()
@@ -154,7 +163,7 @@ class Connector:
     def _prepared(self) -> apsw.Connection:
         connection = self._connection("writer")
         try:
-            self.identity = prepare(connection, self._path, self._scripts, self.identity)
+            self.identity = prepare(connection, self._path, self._scripts, self.identity, self._migrating)
         except BaseException:
             connection.close()
             raise

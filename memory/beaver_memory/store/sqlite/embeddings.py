@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 import apsw
 
 from beaver_memory.store.bounds import LARGEST, bounded
+from beaver_memory.store.checksums import vector_checksum
 from beaver_memory.store.protocol import VectorRow
 from beaver_memory.store.rows import text_of
+from beaver_memory.store.sqlite.owners import OwnerKey
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.versions import next_version
 from beaver_memory.texts import cleaned, unpacked
@@ -31,9 +33,9 @@ def begin_model(connection: apsw.Connection, name: str) -> int:
     return number
 
 
-def missing(connection: apsw.Connection, owner: int, model: int, limit: int) -> list[tuple[int, str]]:
+def missing(connection: apsw.Connection, owner: OwnerKey, model: int, limit: int) -> list[tuple[int, str]]:
     """Return ids and texts of memories that have no embedding by a model, newest first."""
-    rows = connection.execute(_SQL["unembedded"], (model, owner, bounded(limit)))
+    rows = connection.execute(_SQL["unembedded"], (*owner, model, bounded(limit)))
     return [(id_, _text(*prose)) for id_, *prose in rows]
 
 
@@ -41,19 +43,21 @@ def _text(title: str, narrative: str, facts: str) -> str:
     return text_of(title, narrative, unpacked(facts))
 
 
-def pending(connection: apsw.Connection, owner: int | None, model: int | None) -> int:
+def pending(connection: apsw.Connection, owner: OwnerKey | None, model: int | None) -> int:
     """Return how many memories have no embedding by a model, of one owner or of all."""
     if model is None:
-        return int(connection.execute(_SQL["count_live"], (owner,)).get)
+        if owner is not None:
+            return int(connection.execute(_SQL["count_live_of_owner"], owner).get or 0)
+        return int(connection.execute(_SQL["count_live"]).get)
     if owner is None:
         return int(connection.execute(_SQL["count_unembedded"], (model,)).get)
-    return int(connection.execute(_SQL["count_unembedded_of_owner"], (model, owner)).get)
+    return int(connection.execute(_SQL["count_unembedded_of_owner"], (*owner, model)).get)
 
 
 def put(
     connection: apsw.Connection,
-    owner: int,
-    model: int,
+    owner: OwnerKey,
+    model: str,
     vectors: Sequence[tuple[int, bytes]],
     texts: Mapping[int, str],
 ) -> None:
@@ -61,25 +65,27 @@ def put(
 
     Embeddings of a text that the memory no longer has are skipped too.
     """
+    tenant, number = owner[0], begin_model(connection, model)
     for id_, data in vectors:
-        live = connection.execute(_SQL["text_to_embed"], (id_, owner)).fetchone() if 0 < id_ <= LARGEST else None
+        live = connection.execute(_SQL["text_to_embed"], (*owner, id_)).fetchone() if 0 < id_ <= LARGEST else None
         if live is None or (id_ in texts and texts[id_] != _text(*live[1:])):
             continue
-        connection.execute(_SQL["drop_vector"], (id_, model))
-        connection.execute(_SQL["add_vector"], (next_version(connection), id_, model, owner, data))
-        connection.execute(_SQL["unqueue"], (model, owner, live[0], id_))
+        connection.execute(_SQL["drop_vector"], (tenant, id_, number))
+        checksum = vector_checksum(id_, cleaned(model), data)
+        values = (*owner, number, id_, next_version(connection, owner), checksum, data)
+        connection.execute(_SQL["add_vector"], values)
+        connection.execute(_SQL["unqueue"], (*owner, number, live[0], id_))
 
 
-def newer(connection: apsw.Connection, owner: int, model: int, version: int, limit: int) -> list[VectorRow]:
+def newer(connection: apsw.Connection, owner: OwnerKey, model: int, version: int, limit: int) -> list[VectorRow]:
     """Return the embeddings above a version, in order."""
-    rows = connection.execute(_SQL["new_vectors"], (model, owner, version, bounded(limit)))
+    rows = connection.execute(_SQL["new_vectors"], (*owner, model, version, bounded(limit)))
     return [VectorRow(id=id_, version=number, data=data) for id_, number, data in rows]
 
 
-def last(connection: apsw.Connection, owner: int, model: int) -> int:
+def last(connection: apsw.Connection, owner: OwnerKey, model: int) -> int:
     """Return the version of the newest embedding, 0 if there is none."""
-    row = connection.execute(_SQL["last_vector"], (model, owner)).fetchone()
-    return 0 if row is None else int(row[0])
+    return connection.execute(_SQL["last_vector"], (*owner, model)).get or 0
 
 
 def drop(connection: apsw.Connection, name: str) -> int:
@@ -94,25 +100,26 @@ def drop(connection: apsw.Connection, name: str) -> int:
     return gone
 
 
-def outdate(connection: apsw.Connection, owner: int, id_: int, created_at: int) -> None:
+def outdate(connection: apsw.Connection, owner: OwnerKey, id_: int, created_at: int) -> None:
     """Delete all embeddings of a memory whose text has changed."""
-    connection.execute(_SQL["drop_vectors_of_memory"], (id_,))
-    connection.execute(_SQL["queue_again"], (owner, created_at, id_))
+    connection.execute(_SQL["drop_vectors_of_memory"], (owner[0], id_))
+    connection.execute(_SQL["queue_again"], (*owner, created_at, id_))
 
 
-def renew(connection: apsw.Connection, id_: int) -> None:
+def renew(connection: apsw.Connection, owner: OwnerKey, id_: int) -> None:
     """Give the embeddings of a memory new versions: an index tells by the terms, which changed, what they embed."""
-    rows = connection.execute(_SQL["vector_versions"], (id_,)).fetchall()
-    changes = [(next_version(connection), version) for (version,) in rows]
+    tenant = owner[0]
+    rows = connection.execute(_SQL["models_of_memory"], (tenant, id_)).fetchall()
+    changes = [(next_version(connection, owner), tenant, id_, model) for (model,) in rows]
     connection.executemany(_SQL["set_vector_version"], changes)
 
 
-def erase(connection: apsw.Connection, owner: int, id_: int, created_at: int) -> None:
+def erase(connection: apsw.Connection, owner: OwnerKey, id_: int, created_at: int) -> None:
     """Delete all embeddings of a forgotten memory."""
-    connection.execute(_SQL["drop_vectors_of_memory"], (id_,))
-    connection.execute(_SQL["unqueue_memory"], (owner, created_at, id_))
+    connection.execute(_SQL["drop_vectors_of_memory"], (owner[0], id_))
+    connection.execute(_SQL["unqueue_memory"], (*owner, created_at, id_))
 
 
-def move(connection: apsw.Connection, owner: int, id_: int, before: int, after: int) -> None:
+def move(connection: apsw.Connection, owner: OwnerKey, id_: int, before: int, after: int) -> None:
     """Move a memory to another time in the queue of missing embeddings."""
-    connection.execute(_SQL["move_in_queue"], (after, owner, before, id_))
+    connection.execute(_SQL["move_in_queue"], (*owner, before, after, id_))

@@ -1,16 +1,18 @@
 """Adds memories with their derived rows: words, labels, people and pending embeddings."""
 
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
 import apsw
 
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.store.labels import PERSON, folded, narrow_labels
 from beaver_memory.store.protocol import Analysed
-from beaver_memory.store.rows import new_row
-from beaver_memory.store.sqlite.owners import OwnerNumbers
+from beaver_memory.store.rows import checksum_of_new, new_row
+from beaver_memory.store.sqlite.owners import OwnerKey, OwnerNumbers
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.versions import next_version
 from beaver_memory.texts import cleaned, micros
@@ -21,64 +23,81 @@ _SQL = sqlite_queries("inserts")
 def add(connection: apsw.Connection, book: OwnerNumbers, items: Sequence[Analysed], now: datetime) -> list[int]:
     """Add memories; return their ids, in order. Runs within one transaction."""
     at = micros(now)
-    version = next_version(connection, len(items))
-    numbers = _numbers(connection, book, items)
-    rows = map(new_row, items, numbers, range(version, version + len(items)), [at] * len(items))
-    connection.executemany(_SQL["add_memory"], rows)
-    # The transaction is the only writer, so the ids are consecutive.
+    keys = _keys(connection, book, items)
+    counts = Counter(keys)
+    versions = {key: itertools.count(next_version(connection, key, count, more=count)) for key, count in counts.items()}
+    ids = _ids(connection, [tenant for tenant, _ in keys])
+    connection.executemany(_SQL["add_memory"], _rows(items, keys, ids, [next(versions[key]) for key in keys], at))
+    # The transaction is the only writer, so the rows are consecutive.
     last = connection.last_insert_rowid()
-    first = last - len(items) + 1
-    connection.execute(_SQL["queue_embeddings"], (first, last))
-    _derive(connection, items, numbers, first, at)
-    _count(connection, numbers)
-    return list(range(first, last + 1))
+    connection.execute(_SQL["queue_embeddings"], (last - len(items) + 1, last))
+    _derive(connection, items, keys, ids, at)
+    return ids
 
 
-def add_labels(connection: apsw.Connection, owner: int, id_: int, created_at: int, memory: NewMemory) -> None:
+def add_labels(connection: apsw.Connection, owner: OwnerKey, id_: int, created_at: int, memory: NewMemory) -> None:
     """Put a memory into the side table."""
-    connection.executemany(_SQL["add_label"], [(owner, label, created_at, id_) for label in _labels(memory)])
+    connection.executemany(_SQL["add_label"], [(*owner, label, created_at, id_) for label in _labels(memory)])
 
 
-def drop_labels(connection: apsw.Connection, owner: int, id_: int, created_at: int, memory: NewMemory) -> None:
+def drop_labels(connection: apsw.Connection, owner: OwnerKey, id_: int, created_at: int, memory: NewMemory) -> None:
     """Take a memory out of the side table; `memory` has the labels that were put in."""
-    connection.executemany(_SQL["drop_label"], [(owner, label, created_at, id_) for label in _labels(memory)])
+    connection.executemany(_SQL["drop_label"], [(*owner, label, created_at, id_) for label in _labels(memory)])
 
 
-def count_people(connection: apsw.Connection, owner: int, names: Iterable[str]) -> None:
+def count_people(connection: apsw.Connection, owner: OwnerKey, names: Iterable[str]) -> None:
     """Set the counts of people from the side table; delete people that no memory mentions any more."""
     for key, name in {folded(name): cleaned(name) for name in names}.items():
-        connection.execute(_SQL["count_mentions"], (owner, key, name, PERSON + key))
-        connection.execute(_SQL["drop_unmentioned"], (owner, key, PERSON + key))
+        connection.execute(_SQL["count_mentions"], (*owner, key, name, PERSON + key))
+        connection.execute(_SQL["drop_unmentioned"], (*owner, key, PERSON + key))
 
 
-def _numbers(connection: apsw.Connection, book: OwnerNumbers, items: Sequence[Analysed]) -> list[int]:
-    """Return the number of each memory's owner. Neighbours mostly have the same owner: none is looked up twice."""
-    numbers: list[int] = []
-    known: dict[Owner, int] = {}
-    last, number = None, 0
+def _keys(connection: apsw.Connection, book: OwnerNumbers, items: Sequence[Analysed]) -> list[OwnerKey]:
+    """Return the key of each memory's owner. Neighbours mostly have the same owner: none is looked up twice."""
+    keys: list[OwnerKey] = []
+    known: dict[Owner, OwnerKey] = {}
+    last, key = None, (0, 0)
     for item in items:
         owner = item.memory.owner
         if owner is not last:
-            number = known.get(owner) or known.setdefault(owner, book.give(connection, owner))
+            key = known.get(owner) or known.setdefault(owner, book.give(connection, owner))
             last = owner
-        numbers.append(number)
-    return numbers
+        keys.append(key)
+    return keys
+
+
+def _ids(connection: apsw.Connection, tenants: Sequence[int]) -> list[int]:
+    """Return a new id for each memory, by its tenant."""
+    taken = {
+        tenant: itertools.count(connection.execute(_SQL["take_ids"], (count, tenant)).get)
+        for tenant, count in Counter(tenants).items()
+    }
+    return [next(taken[tenant]) for tenant in tenants]
+
+
+def _rows(
+    items: Sequence[Analysed], keys: Sequence[OwnerKey], ids: Sequence[int], versions: Iterable[int], at: int
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of the statement `add_memory` for each memory."""
+    for item, (tenant, owner), id_, version in zip(items, keys, ids, versions, strict=True):
+        row = new_row(item, owner, version, at)
+        yield tenant, id_, checksum_of_new(item.memory.owner, id_, row), *row
 
 
 def _derive(
-    connection: apsw.Connection, items: Sequence[Analysed], numbers: Sequence[int], first: int, at: int
+    connection: apsw.Connection, items: Sequence[Analysed], keys: Sequence[OwnerKey], ids: Sequence[int], at: int
 ) -> None:
-    labels: list[tuple[int, str, int, int]] = []
-    people: dict[tuple[int, str], tuple[str, int, int]] = {}
-    for id_, (item, owner) in enumerate(zip(items, numbers, strict=True), first):
+    labels: list[tuple[int, int, str, int, int]] = []
+    people: dict[tuple[int, int, str], tuple[str, int, int]] = {}
+    for item, owner, id_ in zip(items, keys, ids, strict=True):
         new = item.memory
         if not (new.tags or new.related_people or new.related_files):
             continue
         created = at if new.created_at is None else micros(new.created_at)
-        labels += [(owner, label, created, id_) for label in _labels(new)]
+        labels += [(*owner, label, created, id_) for label in _labels(new)]
         for key, name in {folded(name): cleaned(name) for name in new.related_people}.items():
-            known, count, last = people.get((owner, key), (name, 0, created))
-            people[owner, key] = known, count + 1, max(last, created)
+            known, count, last = people.get((*owner, key), (name, 0, created))
+            people[*owner, key] = known, count + 1, max(last, created)
     if labels:
         connection.executemany(_SQL["add_label"], labels)
     if people:
@@ -87,8 +106,3 @@ def _derive(
 
 def _labels(memory: NewMemory) -> list[str]:
     return narrow_labels(memory.tags, memory.related_files, memory.related_people)
-
-
-def _count(connection: apsw.Connection, numbers: Iterable[int]) -> None:
-    counts = ((count, number) for number, count in Counter(numbers).items())
-    connection.executemany(_SQL["count_live"], counts)

@@ -1,8 +1,9 @@
-"""Numbers of owners: rows refer to an owner by a small number."""
+"""Numbers of tenants and owners: rows refer to them by small numbers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 import apsw
+import attrs
 
 from beaver_memory.records import Owner
 from beaver_memory.store.sqlite.queries import sqlite_queries
@@ -12,44 +13,78 @@ _SQL = sqlite_queries("owners")
 
 MOST_KNOWN = 10_000
 
+OwnerKey = tuple[int, int]
+"""The number of a tenant, and the number of one of its owners, which is unique in the file, too."""
+
+NO_OWNER: OwnerKey = (0, 0)
+"""No tenant and no owner have the number 0, so a query finds no rows."""
+
+
+@attrs.frozen
+class TenantOwners:
+    """Owners of one tenant who have memories.
+
+    Attributes:
+        tenant: the number of the tenant, 0 if there are no owners.
+        names: the owners by their numbers.
+    """
+
+    tenant: int
+    names: Mapping[int, Owner]
+
+    def __bool__(self) -> bool:
+        return bool(self.names)
+
+    def __iter__(self) -> Iterator[OwnerKey]:
+        """Yield the key of each owner."""
+        return ((self.tenant, number) for number in self.names)
+
 
 class OwnerNumbers:
-    """Finds the numbers of owners and caches them, since they never change. Thread-safe."""
+    """Finds the keys of owners and caches them, since they never change. Thread-safe."""
 
     def __init__(self) -> None:
-        self._numbers: dict[Owner, int] = {}
+        self._keys: dict[Owner, OwnerKey] = {}
 
-    def number(self, connection: apsw.Connection, owner: Owner) -> int | None:
-        """Return an owner's number, `None` for one who has no memories."""
-        known = self._numbers.get(owner)
+    def find(self, connection: apsw.Connection, owner: Owner) -> OwnerKey | None:
+        """Return an owner's key, `None` for one who has no memories."""
+        known = self._keys.get(owner)
         if known is not None:
             return known
         found = _find(connection, owner)
         return None if found is None else self._remember(owner, found)
 
-    def numbers(self, connection: apsw.Connection, owners: Iterable[Owner]) -> dict[int, Owner]:
-        """Return the owners who have memories, by number."""
-        found = ((self.number(connection, owner), owner) for owner in owners)
-        return {number: owner for number, owner in found if number is not None}
+    def those_of(self, connection: apsw.Connection, owners: Iterable[Owner]) -> TenantOwners:
+        """Return those of a tenant's owners who have memories."""
+        found = ((self.find(connection, owner), owner) for owner in owners)
+        known = [(key, owner) for key, owner in found if key is not None]
+        return TenantOwners(known[0][0][0] if known else 0, {key[1]: owner for key, owner in known})
 
-    def give(self, connection: apsw.Connection, owner: Owner) -> int:
-        """Return an owner's number, a new one if it has none; a new one is not cached, as the transaction may fail."""
-        known = self._numbers.get(owner) or _find(connection, owner)
+    def give(self, connection: apsw.Connection, owner: Owner) -> OwnerKey:
+        """Return an owner's key, a new one if it has none; a new one is not cached, as the transaction may fail."""
+        known = self._keys.get(owner) or _find(connection, owner)
         if known is not None:
             return known
-        connection.execute(_SQL["add_owner"], _key(owner))
-        return connection.last_insert_rowid()
+        tenant, user = _names(owner)
+        connection.execute(_SQL["add_tenant"], (tenant,))
+        added = connection.execute(_SQL["add_owner"], (tenant, user)).get
+        return int(added[0]), int(added[1])
 
-    def _remember(self, owner: Owner, number: int) -> int:
-        if len(self._numbers) >= MOST_KNOWN:
-            self._numbers.clear()
-        self._numbers[owner] = number
-        return number
+    def _remember(self, owner: Owner, key: OwnerKey) -> OwnerKey:
+        if len(self._keys) >= MOST_KNOWN:
+            self._keys.clear()
+        self._keys[owner] = key
+        return key
 
 
-def live(connection: apsw.Connection, number: int) -> int:
+def tenant_number(connection: apsw.Connection, name: str) -> int:
+    """Return the number of a tenant, 0 for one that has no memories."""
+    return connection.execute(_SQL["find_tenant"], (cleaned(name),)).get or 0
+
+
+def live(connection: apsw.Connection, key: OwnerKey) -> int:
     """Return how many memories of an owner are not forgotten."""
-    return connection.execute(_SQL["live"], (number,)).get or 0
+    return connection.execute(_SQL["live"], key).get or 0
 
 
 def owners(connection: apsw.Connection) -> dict[int, Owner]:
@@ -62,10 +97,10 @@ def live_owners(connection: apsw.Connection) -> list[Owner]:
     return [Owner(tenant=str(tenant), user=str(user)) for tenant, user in connection.execute(_SQL["live_owners"])]
 
 
-def _find(connection: apsw.Connection, owner: Owner) -> int | None:
-    row = connection.execute(_SQL["find_owner"], _key(owner)).fetchone()
-    return None if row is None else int(row[0])
+def _find(connection: apsw.Connection, owner: Owner) -> OwnerKey | None:
+    row = connection.execute(_SQL["find_owner"], _names(owner)).fetchone()
+    return None if row is None else (int(row[0]), int(row[1]))
 
 
-def _key(owner: Owner) -> tuple[str, str]:
+def _names(owner: Owner) -> tuple[str, str]:
     return cleaned(owner.tenant), cleaned(owner.user)

@@ -1,6 +1,6 @@
 """Prepares a database for use as a store."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -8,6 +8,7 @@ import apsw
 
 from beaver_memory.errors import StoreError
 from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.sqlite.row_sums import Counted, register
 from beaver_toolkit.sqlite.connections import make_durable
 from beaver_toolkit.sqlite.files import back_up, make
 from beaver_toolkit.sqlite.migrations import migrate, version_of
@@ -21,6 +22,19 @@ APPLICATION = 1111836238
 
 _LOG_BYTES = 16 * 1024 * 1024
 
+Migrating = Callable[[Path, int, int], object]
+"""Receives the database, the number of rows that are brought to this version, and of all."""
+
+ROWS_AT_ONCE = 2_000
+"""Rows between two calls of `Migrating`."""
+
+STEPS_AT_ONCE = 2_000_000
+"""Steps of SQLite between two calls of `Migrating` while no row is counted, as when an index is made."""
+
+
+def silently(_path: Path, _done: int, _total: int) -> None:
+    """Show no progress."""
+
 
 def make_unless_there_is_a_log(path: Path, scripts: Sequence[str]) -> None:
     """Make a new store.
@@ -33,10 +47,12 @@ def make_unless_there_is_a_log(path: Path, scripts: Sequence[str]) -> None:
         # SQLite would read the log as part of the new database.
         raise StoreError(path, "left_log")
     clearing = ClearingFiles()
-    make(path, partial(migrate, scripts=scripts, history=True), vfs=clearing.name)
+    make(path, partial(_fill, scripts=scripts), vfs=clearing.name)
 
 
-def prepare(connection: apsw.Connection, path: Path, scripts: Sequence[str], known: str) -> str:
+def prepare(
+    connection: apsw.Connection, path: Path, scripts: Sequence[str], known: str, migrating: Migrating = silently
+) -> str:
     """Make every commit of a connection durable, bring its store up to date, and return the store's identity.
 
     Args:
@@ -44,6 +60,7 @@ def prepare(connection: apsw.Connection, path: Path, scripts: Sequence[str], kno
         path: the database.
         scripts: the migrations, oldest first.
         known: the identity that the store must have, or an empty text.
+        migrating: receives the progress when a database of an earlier version is brought to this one.
 
     Raises:
         StoreError: the file is no store, another store, cannot be written, or was written by a newer version.
@@ -56,8 +73,9 @@ def prepare(connection: apsw.Connection, path: Path, scripts: Sequence[str], kno
     if connection.readonly("main"):
         raise StoreError(path, "read_only")
     _make_durable(connection)
+    register(connection)
     if version < len(scripts):
-        _bring_up_to_date(connection, path, scripts, version)
+        _bring_up_to_date(connection, path, scripts, version, migrating)
     identity = str(connection.execute(_SQL["identity"]).get)
     if known not in {"", identity}:
         raise StoreError(path, "replaced")
@@ -70,9 +88,55 @@ def _make_durable(connection: apsw.Connection) -> None:
     connection.pragma("journal_size_limit", _LOG_BYTES)
 
 
-def _bring_up_to_date(connection: apsw.Connection, path: Path, scripts: Sequence[str], version: int) -> None:
+def _bring_up_to_date(
+    connection: apsw.Connection, path: Path, scripts: Sequence[str], version: int, migrating: Migrating
+) -> None:
+    count = _RowCount(path, int(connection.execute(_SQL["count_rows"]).get), migrating)
+    count.tell()
     back_up(connection, path, version)
+    connection.set_progress_handler(count.tell, STEPS_AT_ONCE)
     try:
-        migrate(connection, scripts, history=True)
+        _migrate(connection, scripts, count.add)
     except (apsw.SQLError, apsw.ConstraintError) as error:
         raise StoreError(path, "not_migrated") from error
+    finally:
+        connection.set_progress_handler(None)
+        register(connection)
+    count.finish()
+
+
+def _fill(connection: apsw.Connection, scripts: Sequence[str]) -> None:
+    _migrate(connection, scripts)
+    # The tables of earlier versions leave empty pages.
+    connection.execute("VACUUM")
+
+
+class _RowCount:
+    """Counts the rows that a migration has brought over, and tells their number now and then."""
+
+    def __init__(self, path: Path, total: int, migrating: Migrating) -> None:
+        self._path = path
+        self._total = total
+        self._migrating = migrating
+        self._done = 0
+
+    def add(self) -> None:
+        """Count a row."""
+        self._done += 1
+        if self._done % ROWS_AT_ONCE == 0:
+            self.tell()
+
+    def tell(self) -> bool:
+        """Tell the number of rows; return that the migration goes on."""
+        self._migrating(self._path, min(self._done, self._total), self._total)
+        return False
+
+    def finish(self) -> None:
+        """Tell that all rows are there."""
+        self._done = self._total
+        self.tell()
+
+
+def _migrate(connection: apsw.Connection, scripts: Sequence[str], counted: Counted = bool) -> None:
+    register(connection, counted)
+    migrate(connection, scripts, history=True)

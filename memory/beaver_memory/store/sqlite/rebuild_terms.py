@@ -14,7 +14,7 @@ import apsw
 
 from beaver_memory.records import Memory
 from beaver_memory.store.protocol import Analysed
-from beaver_memory.store.rows import COLUMNS, memory_of
+from beaver_memory.store.rows import COLUMNS, checksum_of, memory_of
 from beaver_memory.store.sqlite.owners import owners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 
@@ -44,9 +44,11 @@ def step(connection: apsw.Connection, analyser: int, analyse: Callable[[Memory],
         return why
     version, _, reached = connection.execute(_SQL["analyser"]).get.partition(":")
     found = _following(connection, int(reached or 0) if int(version) == analyser else 0)
-    made = ((new.terms, new.length, old.id) for old, new in zip(found, map(analyse, found), strict=True))
-    connection.executemany(_SQL["set_terms"], made)
-    connection.execute(_SQL["set_analyser"], (str(analyser) if len(found) < AT_ONCE else f"{analyser}:{found[-1].id}",))
+    for row, old in found:
+        new = analyse(old)
+        checksum = checksum_of(old, new.length, new.terms)
+        connection.execute(_SQL["set_terms"], (new.terms, new.length, checksum, row))
+    connection.execute(_SQL["set_analyser"], (str(analyser) if len(found) < AT_ONCE else f"{analyser}:{found[-1][0]}",))
     return trouble(connection, analyser)
 
 
@@ -57,7 +59,8 @@ def _version(fact: str | None) -> int:
     return int(version)
 
 
-def _following(connection: apsw.Connection, id_: int) -> list[Memory]:
+def _following(connection: apsw.Connection, row: int) -> list[tuple[int, Memory]]:
+    """Return the next memories after a row, with their rows."""
     known = owners(connection)
-    rows = connection.execute(_SQL["following_memories"].format(columns=COLUMNS), (id_, AT_ONCE))
-    return [memory_of(row, known) for row in rows]
+    rows = connection.execute(_SQL["following_memories"].format(columns=COLUMNS), (row, AT_ONCE))
+    return [(number, memory_of(values, known)) for *values, number in rows]

@@ -15,7 +15,8 @@ from beaver_memory.texts import cleaned, micros
 
 _HAS_ONE = (
     "EXISTS (SELECT 1 FROM observation_labels AS x"
-    " WHERE x.owner = o.owner AND x.label IN ({labels}) AND x.created_at = o.created_at AND x.memory = o.id)"
+    " WHERE x.tenant = o.tenant AND x.owner = o.owner AND x.label IN ({labels})"
+    " AND x.created_at = o.created_at AND x.memory = o.id)"
 )
 
 

@@ -1,9 +1,10 @@
 """Stores copies of embeddings in tables of the extension sqlite-vec.
 
-Each model has one table, in the same database. A row is a passage: its number is the number of its memory followed by
-that of the passage. Versions keep a table in step: a search first copies the embeddings above the table's mark.
-Forgetting a memory removes its rows in the same transaction: where the extension cannot be loaded, the tables that hold
-the memory are emptied, which needs no extension, and the next process with the extension fills them again.
+Each model has one table, in the same database. A unit is a passage: its number is the row of its memory followed by the
+number of the passage; callers name it by the id of the memory instead of the row. Versions keep a table in step: a
+search first copies the embeddings above the table's mark. Forgetting a memory removes its units in the same
+transaction: where the extension cannot be loaded, the tables that hold the memory are emptied, which needs no
+extension, and the next process with the extension fills them again.
 """
 
 import json
@@ -20,15 +21,17 @@ from beaver_memory.store.protocol import VectorRow
 from beaver_memory.store.sqlite import embeddings
 from beaver_memory.store.sqlite.connections import Connector
 from beaver_memory.store.sqlite.extension import VecError, ensure, installed, vec_faults
+from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey
 from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.sqlite.word_index import row_of
 
 _SQL = sqlite_queries("sqlite_vec")
 
 SHIFT = 16
-"""Bits of a row's number that hold its passage."""
+"""Bits of a unit's number that hold its passage."""
 
 MOST = 4096
-"""Rows that one question may return."""
+"""Units that one question may return."""
 
 BATCH = 500
 """Embeddings that are copied in one transaction."""
@@ -83,7 +86,7 @@ class VecTable:
                 return True
         with self._connector.writing() as connection, vec_faults():
             ensure(connection, self._library)
-            return _copy(connection, self._number(connection), self._model, self._dimensions) < BATCH
+            return _copy(connection, self._key(connection), self._model, self._dimensions) < BATCH
 
     def near(self, query: np.ndarray, limit: int, among: Sequence[int] | None = None) -> list[int]:
         """Return the rows nearest to a query, the nearest first, at most `MOST`.
@@ -99,29 +102,31 @@ class VecTable:
         """
         name = _name(self._model)
         with self._connector.reading() as connection, vec_faults():
-            number = self._number(connection)
+            tenant, number = self._key(connection)
             if not _mark(connection, name, number):
                 return []
             ensure(connection, self._library)
             given: tuple[Any, ...] = (query.astype("<f4").tobytes(), min(limit, MOST), number)
             if among is None:
-                rows = connection.execute(_SQL["nearest_units"].format(table=name), given)
+                rows = connection.execute(_SQL["nearest_units"].format(table=name), (*given, tenant))
             else:
-                rows = connection.execute(_SQL["nearest_among"].format(table=name), (*given, json.dumps(among)))
+                params = (*given, json.dumps(among), tenant, tenant)
+                rows = connection.execute(_SQL["nearest_among"].format(table=name), params)
             return [int(unit) for (unit,) in rows]
 
     def _behind(self, connection: apsw.Connection) -> bool:
-        number, which = self._number(connection), embeddings.model_number(connection, self._model) or 0
-        return embeddings.last(connection, number, which) > _mark(connection, _name(self._model), number)
+        key, which = self._key(connection), embeddings.model_number(connection, self._model) or 0
+        return embeddings.last(connection, key, which) > _mark(connection, _name(self._model), key[1])
 
-    def _number(self, connection: apsw.Connection) -> int:
-        # No owner has the number 0, so the query finds no rows.
-        return self._connector.owners.number(connection, self._owner) or 0
+    def _key(self, connection: apsw.Connection) -> OwnerKey:
+        return self._connector.owners.find(connection, self._owner) or NO_OWNER
 
 
-def erase(connection: apsw.Connection, memory: int, library: Callable[[], str] = installed) -> None:
+def erase(connection: apsw.Connection, tenant: int, id_: int, library: Callable[[], str] = installed) -> None:
     """Remove a forgotten memory from all tables, within the transaction that forgets it."""
-    for name in _tables(connection):
+    tables = _tables(connection)
+    memory = row_of(connection, tenant, id_) if tables else 0
+    for name in tables:
         if not _units(connection, name, memory):
             continue
         try:
@@ -145,27 +150,28 @@ def drop(connection: apsw.Connection, model: str) -> None:
         empty(connection, _name(model))
 
 
-def _copy(connection: apsw.Connection, owner: int, model: str, dimensions: int) -> int:
+def _copy(connection: apsw.Connection, owner: OwnerKey, model: str, dimensions: int) -> int:
     """Copy a batch of embeddings; return their number."""
     name, which = _name(model), embeddings.model_number(connection, model) or 0
     connection.execute(_SQL["make_marks"])
     connection.execute(_SQL["make_table"].format(table=name, dimensions=dimensions))
-    rows = embeddings.newer(connection, owner, which, _mark(connection, name, owner), BATCH)
+    rows = embeddings.newer(connection, owner, which, _mark(connection, name, owner[1]), BATCH)
     for row in rows:
-        _delete(connection, name, row.id)
-        values = [(unit, owner, data) for unit, data in _passages(row, dimensions)]
+        memory = row_of(connection, owner[0], row.id)
+        _delete(connection, name, memory)
+        values = [((memory << SHIFT) + passage, owner[1], data) for passage, data in _passages(row, dimensions)]
         connection.executemany(_SQL["add_unit"].format(table=name), values)
     if rows:
-        connection.execute(_SQL["set_mark"], (name, owner, rows[-1].version))
+        connection.execute(_SQL["set_mark"], (name, owner[1], rows[-1].version))
     return len(rows)
 
 
 def _passages(row: VectorRow, dimensions: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the vectors of a memory's passages; skip invalid vectors."""
+    """Yield the number and the vector of each passage of a memory; skip invalid vectors."""
     whole = len(row.data) // (2 * dimensions)
     values = np.frombuffer(row.data, "<f2", count=whole * dimensions).reshape(whole, dimensions).astype("<f4")
     for passage in np.isfinite(values).all(axis=1).nonzero()[0].tolist():
-        yield (row.id << SHIFT) + passage, values[passage].tobytes()
+        yield passage, values[passage].tobytes()
 
 
 def _delete(connection: apsw.Connection, name: str, memory: int) -> None:

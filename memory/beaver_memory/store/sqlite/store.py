@@ -29,7 +29,8 @@ from beaver_memory.store.sqlite import (
     word_search,
 )
 from beaver_memory.store.sqlite.connections import PATIENCE, Connector
-from beaver_memory.store.sqlite.owners import live, live_owners
+from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, TenantOwners, live, live_owners, tenant_number
+from beaver_memory.store.sqlite.preparation import Migrating, silently
 from beaver_memory.store.sqlite.sqlite_vec import VecTables
 from beaver_memory.store.sqlite.version_cache import VersionCache
 from beaver_memory.texts import micros
@@ -49,17 +50,18 @@ class SqliteStore:
         self._standing = VersionCache()
 
     @classmethod
-    def open(cls, path: Path, *, patience: float = PATIENCE) -> "SqliteStore":
+    def open(cls, path: Path, *, patience: float = PATIENCE, migrating: Migrating = silently) -> "SqliteStore":
         """Open the store in a file, and make the file if it is missing; its folder must exist.
 
         Args:
             path: the file.
             patience: how many seconds opening and reading wait for other processes that lock it.
+            migrating: receives the progress when a file of an earlier version is brought to this one.
 
         Raises:
             StoreError: the file cannot be used; the error says why and what to do. No existing file is replaced.
         """
-        connector = Connector(path, patience=patience)
+        connector = Connector(path, patience=patience, migrating=migrating)
         connector.open()
         return cls(connector)
 
@@ -137,7 +139,7 @@ class SqliteStore:
         """Record that memories of a tenant were recalled; gives no new version."""
         if which := usable(ids):
             with self._connector.writing() as connection:
-                update.touch(connection, tenant, which, now)
+                update.touch(connection, tenant_number(connection, tenant), which, now)
 
     def change(self, id_: int, filters: Filters, *, event: str, now: datetime, **fields: Any) -> Memory | None:
         """Change fields of one visible memory and add an entry to its history; return `None` if it does not exist.
@@ -169,7 +171,7 @@ class SqliteStore:
         """Return the visible history of a visible memory, oldest first; changes in hidden stores are left out."""
         with self._seen(filters) as (connection, owners):
             found = reads.visible(connection, owners, [id_], filters)
-            return reads.history(connection, found[id_], filters.stores) if found else []
+            return reads.history(connection, owners, found[id_], filters.stores) if found else []
 
     # --- People and sessions ------------------------------------------------------------------------------------
 
@@ -180,8 +182,8 @@ class SqliteStore:
 
     def summaries(self, owner: Owner, *, limit: int) -> list[SessionSummary]:
         """Return the newest session summaries."""
-        with self._owned(owner) as (connection, number):
-            return people.summaries(connection, number, limit)
+        with self._owned(owner) as (connection, key):
+            return people.summaries(connection, key, limit)
 
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
         """Store a session's summary in place of an earlier one."""
@@ -213,24 +215,24 @@ class SqliteStore:
 
     def last_version(self, owner: Owner) -> int:
         """Return the version of the newest change of an owner's memories, 0 if there is none."""
-        with self._owned(owner) as (connection, number):
-            return versions.last_version(connection, number)
+        with self._owned(owner) as (connection, key):
+            return versions.last_version(connection, key)
 
     def changed(self, owner: Owner, after: int, *, limit: int) -> list[IndexRow]:
         """Return the rows that have a version above `after`, in order of versions, at most `limit`."""
-        with self._owned(owner) as (connection, number):
+        with self._owned(owner) as (connection, key):
             self._verify_analyser(connection)
-            return versions.changed(connection, number, after, limit)
+            return versions.changed(connection, key, after, limit)
 
     def count(self, owner: Owner) -> int:
         """Return how many memories of an owner are not forgotten."""
-        with self._owned(owner) as (connection, number):
-            return live(connection, number)
+        with self._owned(owner) as (connection, key):
+            return live(connection, key)
 
     def ids(self, owner: Owner, scopes: Collection[Scope] = ()) -> list[int]:
         """Return the ids of an owner's memories in the order of their last change, all or those of `scopes`."""
-        with self._owned(owner) as (connection, number):
-            return versions.ids(connection, number, scopes)
+        with self._owned(owner) as (connection, key):
+            return versions.ids(connection, key, scopes)
 
     def owners(self) -> list[Owner]:
         """Return the owners that have memories."""
@@ -240,14 +242,14 @@ class SqliteStore:
     def unembedded(self, owner: Owner, model: str, *, limit: int) -> list[tuple[int, str]]:
         """Return ids and texts of live memories that have no embedding by `model`, newest first."""
         self._begin(model)
-        with self._modelled(owner, model) as (connection, number, which):
-            return embeddings.missing(connection, number, which, limit)
+        with self._modelled(owner, model) as (connection, key, which):
+            return embeddings.missing(connection, key, which, limit)
 
     def pending(self, owner: Owner | None, model: str) -> int:
         """Return how many live memories have no embedding by `model`, of one owner or of all."""
         with self._connector.reading() as connection:
-            number = None if owner is None else self._connector.owners.number(connection, owner) or 0
-            return embeddings.pending(connection, number, embeddings.model_number(connection, model))
+            key = None if owner is None else self._connector.owners.find(connection, owner) or NO_OWNER
+            return embeddings.pending(connection, key, embeddings.model_number(connection, model))
 
     def put_vectors(
         self, owner: Owner, model: str, vectors: Sequence[tuple[int, bytes]], *, texts: Mapping[int, str] | None = None
@@ -255,20 +257,19 @@ class SqliteStore:
         """Replace the embeddings by `model`; skip memories whose text has changed since."""
         if vectors:
             with self._connector.writing() as connection:
-                number = self._connector.owners.number(connection, owner)
-                if number is not None:
-                    which = embeddings.begin_model(connection, model)
-                    embeddings.put(connection, number, which, vectors, {} if texts is None else texts)
+                key = self._connector.owners.find(connection, owner)
+                if key is not None:
+                    embeddings.put(connection, key, model, vectors, {} if texts is None else texts)
 
     def vectors(self, owner: Owner, model: str, after: int, *, limit: int) -> list[VectorRow]:
         """Return embeddings that were stored after version `after`, in order of versions."""
-        with self._modelled(owner, model) as (connection, number, which):
-            return embeddings.newer(connection, number, which, after, limit)
+        with self._modelled(owner, model) as (connection, key, which):
+            return embeddings.newer(connection, key, which, after, limit)
 
     def last_vector(self, owner: Owner, model: str) -> int:
         """Return the version of the newest embedding by `model`, 0 if there is none."""
-        with self._modelled(owner, model) as (connection, number, which):
-            return embeddings.last(connection, number, which)
+        with self._modelled(owner, model) as (connection, key, which):
+            return embeddings.last(connection, key, which)
 
     def drop_vectors(self, model: str) -> int:
         """Delete all embeddings by a model; return their number."""
@@ -297,7 +298,7 @@ class SqliteStore:
             raise StoreError(self._connector.path, why)
 
     @contextlib.contextmanager
-    def _seen(self, filters: Filters) -> Iterator[tuple[apsw.Connection, dict[int, Owner]]]:
+    def _seen(self, filters: Filters) -> Iterator[tuple[apsw.Connection, TenantOwners]]:
         with self._connector.reading() as connection:
             yield connection, self._visible_owners(connection, filters)
 
@@ -308,20 +309,19 @@ class SqliteStore:
             with self._connector.writing() as connection:
                 done = word_index.index_words(connection, upto)
 
-    def _visible_owners(self, connection: apsw.Connection, filters: Filters) -> dict[int, Owner]:
-        """Return the visible owners by number; none if the filters allow no store."""
-        return self._connector.owners.numbers(connection, filters.owners if filters.stores else ())
+    def _visible_owners(self, connection: apsw.Connection, filters: Filters) -> TenantOwners:
+        """Return the visible owners; none if the filters allow no store."""
+        return self._connector.owners.those_of(connection, filters.owners if filters.stores else ())
 
     @contextlib.contextmanager
-    def _owned(self, owner: Owner) -> Iterator[tuple[apsw.Connection, int]]:
+    def _owned(self, owner: Owner) -> Iterator[tuple[apsw.Connection, OwnerKey]]:
         with self._connector.reading() as connection:
-            # No owner has the number 0, so the query finds no rows.
-            yield connection, self._connector.owners.number(connection, owner) or 0
+            yield connection, self._connector.owners.find(connection, owner) or NO_OWNER
 
     @contextlib.contextmanager
-    def _modelled(self, owner: Owner, model: str) -> Iterator[tuple[apsw.Connection, int, int]]:
-        with self._owned(owner) as (connection, number):
-            yield connection, number, embeddings.model_number(connection, model) or 0
+    def _modelled(self, owner: Owner, model: str) -> Iterator[tuple[apsw.Connection, OwnerKey, int]]:
+        with self._owned(owner) as (connection, key):
+            yield connection, key, embeddings.model_number(connection, model) or 0
 
     def _begin(self, model: str) -> None:
         with self._connector.reading() as connection:

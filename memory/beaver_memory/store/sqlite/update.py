@@ -8,15 +8,17 @@ import apsw
 import attrs
 
 from beaver_memory.filters import Filters
-from beaver_memory.records import Memory, Owner
+from beaver_memory.records import Memory
 from beaver_memory.store.changes import changed, columns
-from beaver_memory.store.rows import EMBEDDED, SEARCHED, stored, told
+from beaver_memory.store.checksums import change_checksum
+from beaver_memory.store.rows import EMBEDDED, SEARCHED, checksum_of, checksum_of_forgotten, stored, told
 from beaver_memory.store.sqlite import embeddings, sqlite_vec
 from beaver_memory.store.sqlite.inserts import add_labels, count_people, drop_labels
+from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.reads import visible
 from beaver_memory.store.sqlite.versions import next_version
-from beaver_memory.store.sqlite.word_index import add_words, drop_words, last_indexed, scrub, words_of
+from beaver_memory.store.sqlite.word_index import add_words, drop_words, last_indexed, row_of, scrub, words_of
 from beaver_memory.texts import cleaned, micros
 
 _SQL = sqlite_queries("update")
@@ -26,7 +28,7 @@ _LABELLED = frozenset({"tags", "related_files", "related_people", "created_at"})
 
 def change(
     connection: apsw.Connection,
-    owners: Mapping[int, Owner],
+    owners: TenantOwners,
     id_: int,
     filters: Filters,
     *,
@@ -39,60 +41,62 @@ def change(
     if old is None:
         return None
     new, differing = changed(old, fields)
-    known = connection.execute(_SQL["terms"], (id_,)).fetchone() if "terms" in fields else None
+    known = connection.execute(_SQL["terms"], (owners.tenant, id_)).get
     values = columns(new, differing, fields, known)
     if not values:
         return old
-    number = next(number for number, owner in owners.items() if owner == old.owner)
+    key = next(key for key in owners if owners.names[key[1]] == old.owner)
     new = attrs.evolve(new, updated_at=now)
-    _store(connection, number, old, new, differing=frozenset(differing), values=values)
+    terms, length = values.get("terms", known[0]), values.get("length", known[1])
+    values = values | {"checksum": checksum_of(new, length, terms)}
+    _store(connection, key, old, new, differing=frozenset(differing), values=values)
     if differing:
-        before = {name: getattr(old, name) for name in differing}
-        after = {name: getattr(new, name) for name in differing}
-        connection.execute(_SQL["add_history"], (id_, cleaned(event), micros(now), told(before), told(after)))
+        before = told({name: getattr(old, name) for name in differing})
+        after = told({name: getattr(new, name) for name in differing})
+        _note(connection, key[0], id_, (cleaned(event), micros(now), before, after))
     return new
 
 
 def forget(
-    connection: apsw.Connection, owners: Mapping[int, Owner], ids: Sequence[int], filters: Filters, now: datetime
+    connection: apsw.Connection, owners: TenantOwners, ids: Sequence[int], filters: Filters, now: datetime
 ) -> list[int]:
     """Erase visible memories, within one transaction; return their ids, in order."""
     found = visible(connection, owners, ids, filters)
-    numbers = {owner: number for number, owner in owners.items()}
+    keys = {owners.names[key[1]]: key for key in owners}
     words: set[bytes] = set()
     indexed = last_indexed(connection)
     for memory in found.values():
-        if memory.id <= indexed:
+        if row_of(connection, owners.tenant, memory.id) <= indexed:
             words |= words_of(connection, memory)
-        _erase(connection, numbers[memory.owner], memory, micros(now))
+        _erase(connection, keys[memory.owner], memory, micros(now))
     scrub(connection, words)
     return [id_ for id_ in dict.fromkeys(ids) if id_ in found]
 
 
-def touch(connection: apsw.Connection, tenant: str, ids: Iterable[int], now: datetime) -> None:
+def touch(connection: apsw.Connection, tenant: int, ids: Iterable[int], now: datetime) -> None:
     """Record that memories of a tenant were recalled."""
-    connection.executemany(_SQL["touch_memory"], [(micros(now), id_, cleaned(tenant)) for id_ in ids])
+    connection.executemany(_SQL["touch_memory"], [(micros(now), tenant, id_) for id_ in ids])
 
 
 def _store(
     connection: apsw.Connection,
-    owner: int,
+    owner: OwnerKey,
     old: Memory,
     new: Memory,
     *,
     differing: frozenset[str],
     values: Mapping[str, Any],
 ) -> None:
-    id_ = old.id
+    id_, tenant = old.id, owner[0]
     before, after = stored("created_at", old.created_at), stored("created_at", new.created_at)
     if differing & SEARCHED:
-        drop_words(connection, id_)
-    settings = dict(values) | {"version": next_version(connection), "updated_at": micros(new.updated_at)}
+        drop_words(connection, tenant, id_)
+    settings = dict(values) | {"version": next_version(connection, owner), "updated_at": micros(new.updated_at)}
     # The names are names of columns of this table.
     names = ", ".join(f"{name} = ?" for name in settings)
-    connection.execute(_SQL["change_memory"].format(settings=names), (*settings.values(), id_))
+    connection.execute(_SQL["change_memory"].format(settings=names), (*settings.values(), tenant, id_))
     if differing & SEARCHED:
-        add_words(connection, id_, id_)
+        add_words(connection, tenant, id_)
     if differing & _LABELLED:
         drop_labels(connection, owner, id_, before, old)
         add_labels(connection, owner, id_, after, new)
@@ -102,18 +106,26 @@ def _store(
     if differing & EMBEDDED:
         embeddings.outdate(connection, owner, id_, after)
     elif "terms" in values:
-        embeddings.renew(connection, id_)
+        embeddings.renew(connection, owner, id_)
 
 
-def _erase(connection: apsw.Connection, owner: int, memory: Memory, now: int) -> None:
-    id_, created = memory.id, stored("created_at", memory.created_at)
-    drop_words(connection, id_)
+def _note(connection: apsw.Connection, tenant: int, id_: int, entry: tuple[str, int, str, str]) -> None:
+    """Add an entry to the history of a memory: its event, moment, old and new values."""
+    event, at, old, new = entry
+    checksum = change_checksum(id_, event, at, old, new)
+    connection.execute(_SQL["add_history"], (tenant, id_, event, at, checksum, old, new))
+
+
+def _erase(connection: apsw.Connection, owner: OwnerKey, memory: Memory, now: int) -> None:
+    tenant, id_, created = owner[0], memory.id, stored("created_at", memory.created_at)
+    drop_words(connection, tenant, id_)
     drop_labels(connection, owner, id_, created, memory)
     embeddings.erase(connection, owner, id_, created)
-    sqlite_vec.erase(connection, id_)
-    connection.execute(_SQL["drop_archived"], (id_,))
-    connection.execute(_SQL["empty_history"], (id_,))
-    connection.execute(_SQL["add_history"], (id_, "FORGET", now, "{}", "{}"))
-    connection.execute(_SQL["empty_memory"], (next_version(connection), now, now, id_))
-    connection.execute(_SQL["count_one_less"], (owner,))
+    sqlite_vec.erase(connection, tenant, id_)
+    connection.execute(_SQL["drop_archived"], (tenant, id_))
+    connection.execute(_SQL["empty_history"], (tenant, id_))
+    _note(connection, tenant, id_, ("FORGET", now, "{}", "{}"))
+    checksum = checksum_of_forgotten(memory.owner, id_, created, now)
+    version = next_version(connection, owner, more=-1)
+    connection.execute(_SQL["empty_memory"], (version, checksum, now, now, tenant, id_))
     count_people(connection, owner, memory.related_people)

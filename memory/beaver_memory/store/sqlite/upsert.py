@@ -9,7 +9,7 @@ from beaver_memory.records import Kept, NewMemory
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import inserts, update
-from beaver_memory.store.sqlite.owners import OwnerNumbers
+from beaver_memory.store.sqlite.owners import OwnerKey, OwnerNumbers, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.texts import cleaned, cleaned_all, micros, micros_or_none, moment_or_none, packed
 
@@ -28,25 +28,27 @@ def remember(connection: apsw.Connection, book: OwnerNumbers, item: Analysed, no
     if mention or expires != _later(expires, new.expires_at):
         fields = {"mention_count": mentions, "expires_at": _later(expires, new.expires_at)}
         filters = Filters(owners=(new.owner,), lapsed=True, now=now)
-        update.change(connection, {owner: new.owner}, id_, filters, event="UPDATE", now=now, fields=fields)
+        whose = TenantOwners(owner[0], {owner[1]: new.owner})
+        update.change(connection, whose, id_, filters, event="UPDATE", now=now, fields=fields)
     return Kept(id=id_, outcome="duplicate", mentions=mentions)
 
 
 def is_there(connection: apsw.Connection, book: OwnerNumbers, item: Analysed, now: datetime) -> bool:
     """Return whether `remember` would find a memory."""
-    owner = book.number(connection, item.memory.owner)
+    owner = book.find(connection, item.memory.owner)
     return (
         owner is not None
         and connection.execute(_SQL["same_memory"], _key(item.memory, owner, now)).fetchone() is not None
     )
 
 
-def _key(new: NewMemory, owner: int, now: datetime) -> dict[str, object]:
+def _key(new: NewMemory, owner: OwnerKey, now: datetime) -> dict[str, object]:
     texts = ("title", "narrative", "agent", "scope", "project", "session")
     return {
         **{name: cleaned(getattr(new, name)) for name in texts},
         "facts": packed(cleaned_all(new.facts)),
-        "owner": owner,
+        "tenant": owner[0],
+        "owner": owner[1],
         "hash": bytes.fromhex(hash_of(new.title, new.facts)),
         "store": new.store.value,
         "valid_from": micros_or_none(new.valid_from),

@@ -48,6 +48,6 @@ class VersionCache:
 
 def _versions(connection: apsw.Connection, book: OwnerNumbers, owners: Sequence[Owner], model: str | None) -> Versions:
     name = None if model is None else cleaned(model)
-    numbers = [book.number(connection, owner) for owner in owners]
+    keys = [book.find(connection, owner) for owner in owners]
     # An owner without memories has no number either.
-    return [last_versions(connection, number, name) if number else (0, 0) for number in numbers]
+    return [last_versions(connection, key, name) if key else (0, 0) for key in keys]

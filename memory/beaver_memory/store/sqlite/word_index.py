@@ -19,34 +19,39 @@ SHORTEST = 4
 
 
 def last_added(connection: apsw.Connection) -> int:
-    """Return the number of the newest memory, 0 if there was none."""
+    """Return the row of the newest memory, 0 if there was none."""
     return int(connection.execute(_SQL["last_added"]).get)
 
 
 def last_indexed(connection: apsw.Connection) -> int:
-    """Return the number of the last memory in the word index."""
+    """Return the row of the last memory in the word index."""
     return int(connection.execute(_SQL["last_indexed"]).get)
 
 
 def index_words(connection: apsw.Connection, upto: int) -> int:
-    """Add the next memories to the word index, within one transaction; return the number of the last one."""
+    """Add the next memories to the word index, within one transaction; return the row of the last one."""
     last = last_indexed(connection)
     if last >= upto:
         return last
     new = min(upto, last + AT_ONCE)
     connection.execute(_SQL["set_last_indexed"], (new,))
-    add_words(connection, last + 1, new)
+    connection.execute(_SQL["add_rows"], (last + 1, new))
     return new
 
 
-def add_words(connection: apsw.Connection, first: int, last: int) -> None:
-    """Put memories into the word index, but those that it has not reached yet."""
-    connection.execute(_SQL["add_words"], (first, last))
+def row_of(connection: apsw.Connection, tenant: int, id_: int) -> int:
+    """Return the row of a memory of a tenant."""
+    return int(connection.execute(_SQL["row_of"], (tenant, id_)).get)
 
 
-def drop_words(connection: apsw.Connection, id_: int) -> None:
+def add_words(connection: apsw.Connection, tenant: int, id_: int) -> None:
+    """Put a memory into the word index, unless the index has not reached it yet."""
+    connection.execute(_SQL["add_words"], (tenant, id_))
+
+
+def drop_words(connection: apsw.Connection, tenant: int, id_: int) -> None:
     """Take a memory out of the word index, if it is there; its texts must be those that were put in."""
-    connection.execute(_SQL["drop_words"], (id_,))
+    connection.execute(_SQL["drop_words"], (tenant, id_))
 
 
 def is_true(connection: apsw.Connection) -> bool:

@@ -5,15 +5,15 @@ well, and then misses words: `key*` becomes `kei*`, and `configura*` is longer t
 letters of a prefix, which no stem changes, are searched for too, and come last.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import apsw
 
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import Owner
 from beaver_memory.store.bounds import bounded
+from beaver_memory.store.sqlite.owners import TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.sql_filters import Conditions, conditions, marks
 
@@ -31,7 +31,7 @@ UNCHANGED = 2
 
 def matching(
     connection: apsw.Connection,
-    owners: Mapping[int, Owner],
+    owners: TenantOwners,
     patterns: Sequence[Pattern],
     filters: Filters,
     limit: int,
@@ -43,8 +43,8 @@ def matching(
     found: dict[int, None] = {}
     for expression in dict.fromkeys((_expression(compared), _expression(compared, wide=True))):
         query = _SQL["matching" if expression else "matching_text"]
-        sql = query.format(owners=marks(len(owners)), conditions=which.sql)
-        given = (*([expression] if expression else ()), *owners, *which.params, bounded(limit))
+        sql = query.format(owners=marks(len(owners.names)), conditions=which.sql)
+        given = (*([expression] if expression else ()), owners.tenant, *owners.names, *which.params, bounded(limit))
         found |= dict.fromkeys(id_ for (id_,) in connection.execute(sql, given))
     return [*found][: bounded(limit)]
 

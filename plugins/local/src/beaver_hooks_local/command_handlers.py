@@ -96,6 +96,11 @@ def unpin(memory: LocalMemory, words: Words, context: CommandContext, report: Re
 
 def forget(memory: LocalMemory, words: Words, context: CommandContext, report: Report) -> str:
     """Show the memory to forget; with the second word `yes`, forget it."""
+    if words and words[0].strip("-").lower() == "all":
+        raise CommandRefused(
+            "Here one memory at a time is forgotten: forget ID yes. All of them: `beaver memory forget --all` in a"
+            " terminal, which asks first."
+        )
     if not words or len(words) > 2 or words[1:] not in ((), (YES,)):  # noqa: PLR2004 - an id and a word
         raise CommandRefused("Name one memory: forget ID. `list` shows the ids; `forget ID yes` erases it.")
     found = _own(memory, words[0], context, lapsed=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from beaver_hooks_local.settings import PATH, LocalSettings
 from beaver_hooks_local.trace_file import TraceFile
+from beaver_hooks_local.upgrade_bar import UpgradeBar
 from beaver_hostspecs import (
     Clock,
     Command,
@@ -48,7 +49,7 @@ OFF = f"`{PATH}.enabled` is false; set it to true to use the local memory"
 GRACE = 1.0
 """Seconds beyond the timeout of the embedder, so that recall by words alone still has its time."""
 
-START_SECONDS = 30.0
+START_SECONDS = 180.0
 """The longest time for opening, which backs up and upgrades a store of an older version."""
 
 STOP_SECONDS = CLOSE_SECONDS
@@ -195,6 +196,7 @@ class Local:
             clock=self._clock,
             trace=self._trace(),
             troubles=self._troubles,
+            migrating=UpgradeBar(),
         )
         return make_runtime(self.settings, self.setup, services)
 

@@ -10,73 +10,76 @@ INSERT INTO models (name) VALUES (?)
 DELETE FROM models WHERE id = ?
 
 -- name: queue_everything
-INSERT INTO unembedded SELECT ?, owner, created_at, id FROM observations WHERE deleted_at IS NULL
+INSERT INTO unembedded SELECT tenant, owner, ?, created_at, id FROM observations WHERE deleted_at IS NULL
 
 -- name: queue_again
-INSERT OR IGNORE INTO unembedded SELECT id, ?, ?, ? FROM models
+INSERT OR IGNORE INTO unembedded (tenant, owner, model, created_at, memory) SELECT ?1, ?2, id, ?3, ?4 FROM models
 
 -- name: unqueue
-DELETE FROM unembedded WHERE model = ? AND owner = ? AND created_at = ? AND memory = ?
+DELETE FROM unembedded WHERE tenant = ? AND owner = ? AND model = ? AND created_at = ? AND memory = ?
 
 -- name: unqueue_memory
 DELETE FROM unembedded
-WHERE model IN (SELECT id FROM models) AND owner = ? AND created_at = ? AND memory = ?
+WHERE tenant = ? AND owner = ? AND model IN (SELECT id FROM models) AND created_at = ? AND memory = ?
 
 -- name: unqueue_model
 DELETE FROM unembedded WHERE model = ?
 
 -- name: move_in_queue
-UPDATE unembedded SET created_at = ?
-WHERE model IN (SELECT id FROM models) AND owner = ? AND created_at = ? AND memory = ?
+UPDATE unembedded SET created_at = ?4
+WHERE tenant = ?1 AND owner = ?2 AND model IN (SELECT id FROM models) AND created_at = ?3 AND memory = ?5
 
 -- name: unembedded
 SELECT o.id, o.title, o.narrative, o.facts
 FROM unembedded AS u
-CROSS JOIN observations AS o ON o.id = u.memory
-WHERE u.model = ? AND u.owner = ?
+CROSS JOIN observations AS o ON o.tenant = u.tenant AND o.id = u.memory
+WHERE u.tenant = ? AND u.owner = ? AND u.model = ?
 ORDER BY u.created_at DESC, u.memory DESC
 LIMIT ?
 
 -- name: count_live
-SELECT coalesce(sum(live), 0) FROM owners WHERE ?1 IS NULL OR id = ?1
+SELECT coalesce(sum(live), 0) FROM owners
+
+-- name: count_live_of_owner
+SELECT live FROM owners WHERE tenant = ? AND number = ?
 
 -- name: count_unembedded
 SELECT count(*) FROM unembedded WHERE model = ?
 
 -- name: count_unembedded_of_owner
-SELECT count(*) FROM unembedded WHERE model = ? AND owner = ?
+SELECT count(*) FROM unembedded WHERE tenant = ? AND owner = ? AND model = ?
 
 -- name: text_to_embed
-SELECT created_at, title, narrative, facts FROM observations WHERE id = ? AND owner = ? AND deleted_at IS NULL
+SELECT created_at, title, narrative, facts
+FROM observations
+WHERE tenant = ? AND owner = ? AND id = ? AND deleted_at IS NULL
 
 -- name: add_vector
-INSERT INTO observation_embeddings (version, memory, model, owner, data) VALUES (?, ?, ?, ?, ?)
+INSERT INTO observation_embeddings (tenant, owner, model, memory, version, checksum, data) VALUES (?, ?, ?, ?, ?, ?, ?)
 
 -- name: drop_vector
-DELETE FROM observation_embeddings WHERE memory = ? AND model = ?
+DELETE FROM observation_embeddings WHERE tenant = ? AND memory = ? AND model = ?
 
 -- name: drop_vectors_of_memory
-DELETE FROM observation_embeddings WHERE memory = ?
+DELETE FROM observation_embeddings WHERE tenant = ? AND memory = ?
 
 -- name: drop_vectors_of_model
 DELETE FROM observation_embeddings WHERE model = ?
 
 -- name: new_vectors
 SELECT memory, version, data
-FROM observation_embeddings INDEXED BY observation_embeddings_by_owner
-WHERE model = ? AND owner = ? AND version > ?
+FROM observation_embeddings INDEXED BY observation_embeddings_by_version
+WHERE tenant = ? AND owner = ? AND model = ? AND version > ?
 ORDER BY version
 LIMIT ?
 
 -- name: last_vector
-SELECT version
-FROM observation_embeddings INDEXED BY observation_embeddings_by_owner
-WHERE model = ? AND owner = ?
-ORDER BY version DESC
-LIMIT 1
+SELECT max(version)
+FROM observation_embeddings INDEXED BY observation_embeddings_by_version
+WHERE tenant = ? AND owner = ? AND model = ?
 
--- name: vector_versions
-SELECT version FROM observation_embeddings WHERE memory = ?
+-- name: models_of_memory
+SELECT model FROM observation_embeddings WHERE tenant = ? AND memory = ? ORDER BY version
 
 -- name: set_vector_version
-UPDATE observation_embeddings SET version = ? WHERE version = ?
+UPDATE observation_embeddings SET version = ? WHERE tenant = ? AND memory = ? AND model = ?

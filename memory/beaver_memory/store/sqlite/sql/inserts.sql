@@ -1,45 +1,46 @@
 -- New memories with their labels, and the people whom memories mention.
 
+-- name: take_ids
+UPDATE tenants SET next_id = next_id + ?1 WHERE number = ?2 RETURNING next_id - ?1
+
 -- name: add_memory
--- `rows.new_row` gives the values, in this order.
+-- `rows.new_row` gives the values from `owner` on, in this order.
 INSERT INTO observations (
-    owner, version, store, type, scope, project, session, agent, source, speaker, origin, pinned, confidence,
-    importance, created_at, expires_at, valid_from, valid_until, added_at, updated_at, token_count, hash, length,
-    terms, tags, keywords, related_files, related_people, title, summary, facts, narrative
+    tenant, id, checksum, owner, version, store, type, scope, project, session, agent, source, speaker, origin, pinned,
+    confidence, importance, created_at, expires_at, valid_from, valid_until, added_at, updated_at, token_count, hash,
+    length, terms, tags, keywords, related_files, related_people, title, summary, facts, narrative
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: queue_embeddings
-INSERT INTO unembedded
-SELECT m.id, o.owner, o.created_at, o.id
+INSERT INTO unembedded (tenant, owner, model, created_at, memory)
+SELECT o.tenant, o.owner, m.id, o.created_at, o.id
 FROM models AS m
 CROSS JOIN observations AS o
-WHERE o.id BETWEEN ? AND ?
-
--- name: count_live
-UPDATE owners SET live = live + ? WHERE id = ?
+WHERE o.row BETWEEN ? AND ?
 
 -- name: add_label
-INSERT OR IGNORE INTO observation_labels (owner, label, created_at, memory) VALUES (?, ?, ?, ?)
+INSERT OR IGNORE INTO observation_labels (tenant, owner, label, created_at, memory) VALUES (?, ?, ?, ?, ?)
 
 -- name: drop_label
-DELETE FROM observation_labels WHERE owner = ? AND label = ? AND created_at = ? AND memory = ?
+DELETE FROM observation_labels WHERE tenant = ? AND owner = ? AND label = ? AND created_at = ? AND memory = ?
 
 -- name: mention_person
-INSERT INTO people (owner, folded, name, mention_count, last_mentioned)
-VALUES (?, ?, ?, ?, ?)
+INSERT INTO people (tenant, owner, folded, name, mention_count, last_mentioned)
+VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET
     mention_count = mention_count + excluded.mention_count,
     last_mentioned = max(last_mentioned, excluded.last_mentioned)
 
 -- name: count_mentions
-INSERT INTO people (owner, folded, name, mention_count, last_mentioned)
-SELECT ?1, ?2, ?3, count(*), max(created_at)
+INSERT INTO people (tenant, owner, folded, name, mention_count, last_mentioned)
+SELECT ?1, ?2, ?3, ?4, count(*), max(created_at)
 FROM observation_labels
-WHERE owner = ?1 AND label = ?4
+WHERE tenant = ?1 AND owner = ?2 AND label = ?5
 HAVING count(*) > 0
 ON CONFLICT DO UPDATE SET mention_count = excluded.mention_count, last_mentioned = excluded.last_mentioned
 
 -- name: drop_unmentioned
 DELETE FROM people
-WHERE owner = ?1 AND folded = ?2 AND NOT EXISTS (SELECT 1 FROM observation_labels WHERE owner = ?1 AND label = ?3)
+WHERE tenant = ?1 AND owner = ?2 AND folded = ?3
+    AND NOT EXISTS (SELECT 1 FROM observation_labels WHERE tenant = ?1 AND owner = ?2 AND label = ?4)

@@ -21,24 +21,33 @@ GROUP BY m.id
 -- name: wrong_counts_of_owners
 SELECT count(*)
 FROM owners AS w
-WHERE live <> (SELECT count(*) FROM observations AS o WHERE o.owner = w.id AND o.deleted_at IS NULL)
+WHERE live <> (
+    SELECT count(*) FROM observations AS o WHERE o.tenant = w.tenant AND o.owner = w.number AND o.deleted_at IS NULL
+)
+
+-- name: wrong_ids
+SELECT count(*) FROM observations AS o JOIN tenants AS t ON t.number = o.tenant WHERE o.id >= t.next_id
 
 -- name: wrong_versions
-SELECT count(*) FROM observations WHERE version > (SELECT value FROM counter)
+SELECT count(*)
+FROM observations AS o
+JOIN owners AS w ON w.tenant = o.tenant AND w.number = o.owner
+WHERE o.version > w.last_version
 
 -- name: wrong_twins
-SELECT count(*) FROM (SELECT version FROM observations GROUP BY version HAVING count(*) > 1)
+SELECT count(*) FROM (SELECT 1 FROM observations GROUP BY tenant, owner, version HAVING count(*) > 1)
 
 -- name: wrong_embeddings
 SELECT count(*)
 FROM observation_embeddings AS e
-JOIN observations AS o ON o.id = e.memory
-WHERE o.deleted_at IS NOT NULL OR o.owner <> e.owner OR e.version > (SELECT value FROM counter)
+JOIN observations AS o ON o.tenant = e.tenant AND o.id = e.memory
+WHERE o.deleted_at IS NOT NULL OR o.owner <> e.owner
+    OR e.version > (SELECT w.last_version FROM owners AS w WHERE w.tenant = e.tenant AND w.number = o.owner)
 
 -- name: wrong_labels
 SELECT count(*)
 FROM observation_labels AS l
-LEFT JOIN observations AS o ON o.id = l.memory
+LEFT JOIN observations AS o ON o.tenant = l.tenant AND o.id = l.memory
 WHERE o.id IS NULL OR o.deleted_at IS NOT NULL OR o.owner <> l.owner OR o.created_at <> l.created_at
 
 -- name: wrong_queue
@@ -48,17 +57,20 @@ CROSS JOIN observations AS o
 WHERE o.deleted_at IS NULL AND (
     SELECT count(*)
     FROM unembedded AS u
-    WHERE u.model = m.id AND u.owner = o.owner AND u.created_at = o.created_at AND u.memory = o.id
+    WHERE u.tenant = o.tenant AND u.owner = o.owner AND u.model = m.id AND u.created_at = o.created_at
+        AND u.memory = o.id
 ) + (
-    SELECT count(*) FROM observation_embeddings AS e WHERE e.model = m.id AND e.memory = o.id
+    SELECT count(*) FROM observation_embeddings AS e WHERE e.tenant = o.tenant AND e.memory = o.id AND e.model = m.id
 ) <> 1
 
 -- name: wrong_word_index
-SELECT count(*) FROM indexed_words WHERE last > (SELECT coalesce(max(id), 0) FROM observations)
+SELECT count(*) FROM indexed_words WHERE last > (SELECT coalesce(max(row), 0) FROM observations)
 
 -- name: wrong_counts_of_people
 SELECT count(*)
 FROM people AS p
 WHERE mention_count <> (
-    SELECT count(*) FROM observation_labels AS l WHERE l.owner = p.owner AND l.label = 'person:' || p.folded
+    SELECT count(*)
+    FROM observation_labels AS l
+    WHERE l.tenant = p.tenant AND l.owner = p.owner AND l.label = 'person:' || p.folded
 )

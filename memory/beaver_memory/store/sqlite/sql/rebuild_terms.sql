@@ -8,7 +8,7 @@ UPDATE store_facts SET value = ? WHERE name = 'analyser'
 
 -- name: following_memories
 -- `{columns}` are those that `rows.memory_of` reads.
-SELECT {columns} FROM observations AS o WHERE o.id > ? AND o.deleted_at IS NULL ORDER BY o.id LIMIT ?
+SELECT {columns}, o.row FROM observations AS o WHERE o.row > ? AND o.deleted_at IS NULL ORDER BY o.row LIMIT ?
 
 -- name: set_terms
-UPDATE observations SET terms = ?, length = ? WHERE id = ?
+UPDATE observations SET terms = ?, length = ?, checksum = ? WHERE row = ?

@@ -1,4 +1,6 @@
--- Tables of the extension sqlite-vec: one for each model, `{table}`.
+-- Tables of the extension sqlite-vec: one for each model, `{table}`. A unit is the number of a memory's row, then that of
+-- a passage in its last 16 bits; callers name units by the id of the memory instead. The numbers of owners are unique in
+-- the file, so an owner's number names its tenant, too.
 
 -- name: make_marks
 CREATE TABLE IF NOT EXISTS observations_vec_marks (
@@ -35,8 +37,23 @@ DELETE FROM {table} WHERE unit = ?
 DELETE FROM {table}_{shadow}
 
 -- name: nearest_units
-SELECT unit FROM {table} WHERE embedding MATCH ? AND k = ? AND owner = ?
+SELECT (o.id << 16) | (n.unit & 65535)
+FROM (SELECT unit, distance FROM {table} WHERE embedding MATCH ? AND k = ? AND owner = ?) AS n
+CROSS JOIN observations AS o ON o.row = n.unit >> 16
+WHERE o.tenant = ?
+ORDER BY n.distance
 
 -- name: nearest_among
-SELECT unit FROM {table}
-WHERE embedding MATCH ? AND k = ? AND owner = ? AND unit IN (SELECT value FROM json_each(?))
+SELECT (o.id << 16) | (n.unit & 65535)
+FROM (
+    SELECT unit, distance
+    FROM {table}
+    WHERE embedding MATCH ? AND k = ? AND owner = ? AND unit IN (
+        SELECT (m.row << 16) | (j.value & 65535)
+        FROM json_each(?) AS j
+        CROSS JOIN observations AS m ON m.tenant = ? AND m.id = j.value >> 16
+    )
+) AS n
+CROSS JOIN observations AS o ON o.row = n.unit >> 16
+WHERE o.tenant = ?
+ORDER BY n.distance

@@ -1,18 +1,20 @@
 -- Versions, and the changes that an index has not seen yet.
 
 -- name: take_versions
-UPDATE counter SET value = value + ? RETURNING value
+UPDATE owners SET last_version = last_version + ?1, live = live + ?2
+WHERE tenant = ?3 AND number = ?4
+RETURNING last_version - ?1 + 1
 
 -- name: last_version
-SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE owner = ?
+SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE tenant = ? AND owner = ?
 
 -- name: last_versions
 -- Of the memories of an owner, and of their embeddings by a model.
 SELECT
-    (SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE owner = ?1),
+    (SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE tenant = ?1 AND owner = ?2),
     (
-        SELECT max(version) FROM observation_embeddings INDEXED BY observation_embeddings_by_owner
-        WHERE model = (SELECT id FROM models WHERE name = ?2) AND owner = ?1
+        SELECT max(version) FROM observation_embeddings INDEXED BY observation_embeddings_by_version
+        WHERE tenant = ?1 AND owner = ?2 AND model = (SELECT id FROM models WHERE name = ?3)
     )
 
 -- name: changed_memories
@@ -22,12 +24,13 @@ SELECT
     o.source, o.speaker, o.tags, o.related_files, o.related_people, o.created_at, o.updated_at, o.expires_at,
     o.valid_from, o.valid_until, o.mention_count, o.importance, o.confidence, o.pinned
 FROM observations AS o INDEXED BY observations_by_version
-WHERE o.owner = ? AND o.version > ?
+WHERE o.tenant = ? AND o.owner = ? AND o.version > ?
 ORDER BY o.version
 LIMIT ?
 
 -- name: ids_by_version
 SELECT id
 FROM observations INDEXED BY observations_by_version
-WHERE owner = ?1 AND deleted_at IS NULL AND (?2 = '[]' OR scope IN (SELECT value FROM json_each(?2)))
+WHERE tenant = ?1 AND owner = ?2 AND deleted_at IS NULL
+    AND (?3 = '[]' OR scope IN (SELECT value FROM json_each(?3)))
 ORDER BY version

@@ -1,7 +1,7 @@
--- The word index (FTS5).
+-- The word index (FTS5). It names memories by their rows: `id` in `observation_texts` is the number of a row.
 
 -- name: last_added
-SELECT coalesce(max(id), 0) FROM observations
+SELECT coalesce(max(row), 0) FROM observations
 
 -- name: last_indexed
 SELECT last FROM indexed_words
@@ -9,17 +9,26 @@ SELECT last FROM indexed_words
 -- name: set_last_indexed
 UPDATE indexed_words SET last = ?
 
--- name: add_words
+-- name: row_of
+SELECT row FROM observations WHERE tenant = ? AND id = ?
+
+-- name: add_rows
 INSERT INTO observations_fts (rowid, title, narrative, facts, tags, keywords, people)
 SELECT id, title, narrative, facts, tags, keywords, people
 FROM observation_texts
 WHERE id BETWEEN ? AND ?
 
+-- name: add_words
+INSERT INTO observations_fts (rowid, title, narrative, facts, tags, keywords, people)
+SELECT id, title, narrative, facts, tags, keywords, people
+FROM observation_texts
+WHERE tenant = ? AND memory = ?
+
 -- name: drop_words
 INSERT INTO observations_fts (observations_fts, rowid, title, narrative, facts, tags, keywords, people)
 SELECT 'delete', id, title, narrative, facts, tags, keywords, people
 FROM observation_texts
-WHERE id = ?
+WHERE tenant = ? AND memory = ?
 
 -- name: unused_words
 SELECT value

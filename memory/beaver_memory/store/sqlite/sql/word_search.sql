@@ -4,8 +4,8 @@
 -- In the word index (FTS5).
 SELECT o.id
 FROM observations_fts
-CROSS JOIN observations AS o ON o.id = observations_fts.rowid
-WHERE observations_fts MATCH ? AND o.owner IN ({owners}) AND {conditions}
+CROSS JOIN observations AS o ON o.row = observations_fts.rowid
+WHERE observations_fts MATCH ? AND o.tenant = ? AND o.owner IN ({owners}) AND {conditions}
 ORDER BY o.created_at DESC, o.id DESC
 LIMIT ?
 
@@ -13,7 +13,7 @@ LIMIT ?
 -- By reading the texts: the word index takes a run of characters without spaces for one word.
 SELECT o.id
 FROM observations AS o INDEXED BY observations_by_time
-WHERE o.owner IN ({owners}) AND {conditions}
+WHERE o.tenant = ? AND o.owner IN ({owners}) AND {conditions}
 ORDER BY o.created_at DESC, o.id DESC
 LIMIT ?
 

@@ -1,0 +1,44 @@
+"""SQL functions that give the checksums of rows; see `store/checksums.py`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import apsw
+
+from beaver_memory.records import Owner
+from beaver_memory.store.checksums import access_part, change_checksum, memory_checksum, vector_checksum
+
+Counted = Callable[[], object]
+"""Called for each row."""
+
+_Function = Callable[..., Any]
+
+
+def register(connection: apsw.Connection, counted: Counted = bool) -> None:
+    """Give a connection the functions `memory_sum`, `vector_sum`, `change_sum` and `touched_sum`.
+
+    Args:
+        connection: the connection.
+        counted: called for each checksum that a migration makes.
+    """
+
+    def memory_sum(tenant: str, user: str, *values: Any) -> int:
+        counted()
+        return memory_checksum(Owner(tenant=tenant, user=user), values)
+
+    def vector_sum(id_: int, model: str, data: bytes) -> int:
+        counted()
+        return vector_checksum(id_, model, data)
+
+    functions: dict[str, _Function] = {
+        "memory_sum": memory_sum,
+        "vector_sum": vector_sum,
+        "change_sum": change_checksum,
+        "touched_sum": _touched,
+    }
+    for name, function in functions.items():
+        connection.create_scalar_function(name, function, deterministic=True)
+
+
+def _touched(checksum: int, before: int | None, after: int) -> int:
+    return checksum ^ access_part(before) ^ access_part(after)
