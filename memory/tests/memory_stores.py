@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 import postgres_server
+from selection import campaign
 
 from beaver_hostspecs import Secret
 from beaver_memory.records import Owner
@@ -77,3 +78,6 @@ STORES: Mapping[str, Callable[[], AbstractContextManager[OpenStore]]] = MappingP
         "tenant_in_postgres": partial(tenant, postgres),
     }
 )
+
+NAMES = [*(name for name in STORES if name != "tenant_in_postgres"), *campaign("tenant_in_postgres")]
+"""The names of the stores; the last one repeats what two others show."""
