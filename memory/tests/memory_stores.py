@@ -12,8 +12,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import postgres_server
+
+from beaver_hostspecs import Secret
 from beaver_memory.records import Owner
 from beaver_memory.store.in_memory import Database, InMemoryStore
+from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.store.tenant import TenantStore
 from beaver_memory.testing.store_cases.kit import NOW, new
@@ -35,6 +39,14 @@ def in_memory() -> Iterator[OpenStore]:
 
 
 @contextlib.contextmanager
+def postgres() -> Iterator[OpenStore]:
+    """A schema in the PostgreSQL database of this worker, emptied before."""
+    url = postgres_server.shared()
+    postgres_server.emptied(url)
+    yield lambda: PostgresStore.open(Secret(url), schema=postgres_server.SCHEMA)
+
+
+@contextlib.contextmanager
 def tenant() -> Iterator[OpenStore]:
     """One tenant of a database in the memory of this process; the others, with similar names, stay as they are."""
     database, names = Database(), ("", "acm", "acmes", "x")
@@ -53,5 +65,5 @@ def tenant() -> Iterator[OpenStore]:
 
 
 STORES: Mapping[str, Callable[[], AbstractContextManager[OpenStore]]] = MappingProxyType(
-    {"sqlite": sqlite, "in_memory": in_memory, "tenant": tenant}
+    {"sqlite": sqlite, "in_memory": in_memory, "tenant": tenant, "postgres": postgres}
 )
