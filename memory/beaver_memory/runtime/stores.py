@@ -18,7 +18,7 @@ from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.protocol import SingleStore
 from beaver_memory.store.sqlite import SqliteStore
-from beaver_memory.store.tenant import TenantStore
+from beaver_memory.store.tenant import CandidateTenantStore, TenantStore
 
 
 @attrs.frozen(kw_only=True)
@@ -101,7 +101,7 @@ def tenant_store(location: PostgresLocation, **options: Any) -> TenantStore:
             connect_seconds=location.connect_seconds,
         )
 
-    return TenantStore(opened, location.tenant, location.project, **options)
+    return CandidateTenantStore(opened, location.tenant, location.project, **options)
 
 
 def _personal(profile: Profile, location: SqliteLocation, services: RuntimeServices) -> Personal | None:

@@ -13,7 +13,7 @@ import copy
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import attrs
 
@@ -22,6 +22,7 @@ from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner, Person, Scope, SessionSummary
+from beaver_memory.store.candidate_store import CandidateRows, CandidateStore, Wanted
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
 from beaver_memory.store.shared import PART, MemoryCopy, SharedStore
 
@@ -328,6 +329,15 @@ class TenantStore:
 
     def _outer(self, memories: Iterable[Memory]) -> list[Memory]:
         return [_with(memory, owner=self._outer_owner(memory.owner)) for memory in memories]
+
+
+class CandidateTenantStore(TenantStore):
+    """One tenant of a shared store whose database finds candidates; see `CandidateStore`."""
+
+    def candidates(self, owner: Owner, filters: Filters, wanted: Wanted) -> CandidateRows:
+        """Return the visible memories of an owner that are best by words, nearest by vectors, or beside such ones."""
+        inner, view = self._inner_owner(owner), self._inner_filters(filters)
+        return self._ask(lambda store: cast("CandidateStore", store).candidates(inner, view, wanted))
 
 
 def _with(memory: M, **fields: Any) -> M:
