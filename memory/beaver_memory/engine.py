@@ -32,7 +32,7 @@ from beaver_memory.search.relevance import fit, measured
 from beaver_memory.search.select import SPARE, Choice, best_of, hits
 from beaver_memory.search.snapshot import Model
 from beaver_memory.search.terms import Analyser
-from beaver_memory.store.candidate_store import CandidateStore, Wanted
+from beaver_memory.store.candidate_store import Wanted
 from beaver_memory.store.joint import JointStore
 from beaver_memory.store.protocol import MemoryStore, SingleStore
 from beaver_memory.store.sqlite import SqliteStore
@@ -200,6 +200,10 @@ class MemoryEngine:
         self._erase(list(moved), filters)
         return moved
 
+    def prepare(self, store: MemoryStore) -> None:
+        """Bring the terms of another store to the analyser of this engine."""
+        Writer(store, self._analyser)
+
     def reindex(self, *, owners: Iterable[Owner] | None = None, progress: Progress | None = None) -> int:
         """Build the indexes anew from the store, and save them; return the number of their memories.
 
@@ -297,8 +301,9 @@ class MemoryEngine:
         """Return ids of memories that hold the patterns of a query; a search by terms is faster, where it finds any."""
         patterns, filters, limit = query.patterns, query.filters, exact.MOST_COMPARED
         terms = exact.sure_terms(patterns, self._analyser.terms)
-        if terms and isinstance(self.store, CandidateStore):
-            found = self.store.matching(patterns, filters, limit=limit, terms=terms)
+        finder = None if self.is_joint else self._own_layer.finder
+        if terms and finder is not None:
+            found = finder.matching(patterns, filters, limit=limit, terms=terms)
             if found:
                 return found
         return self.store.matching(patterns, filters, limit=limit)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import cast
 
 import attrs
 
@@ -83,18 +84,19 @@ class Layer:
         self.store = store
         self._view = view
         self._nearest = nearest
-        self._finder = store if isinstance(store, CandidateStore) else None
-        self._shelf = IndexShelf(store, indexes, trace, None if self._finder is None else small)
+        # Not `isinstance`, which reads the identity of the store: that of a server may be out of reach now.
+        self.finder = cast("CandidateStore", store) if hasattr(store, "candidates") else None
+        self._shelf = IndexShelf(store, indexes, trace, None if self.finder is None else small)
         self._personal = personal
 
     def guess(self, filters: Filters, model: Model | None) -> "Guess | None":
         """Return the indexes as they were at the last search, if the store can tell later whether they still are."""
-        view = None if self._finder is None or self._nearest is not None else self._view(filters)
+        view = None if self.finder is None or self._nearest is not None else self._view(filters)
         states = [] if view is None else self._shelf.known(view.owners, model)
-        if self._finder is None or view is None or not states:
+        if self.finder is None or view is None or not states:
             return None
         sources = tuple(SearchSource(state=state, filters=view) for state in states)
-        return Guess(self._finder, sources, filters, model)
+        return Guess(self.finder, sources, filters, model)
 
     def sources(self, filters: Filters, model: Model | None, wanted: Wanted) -> list[SearchSource]:
         """Return the indexes to search, one for each owner; while that of a large owner is built, of its candidates."""
@@ -114,9 +116,9 @@ class Layer:
         ]
 
     def _sample(self, owner: Owner, filters: Filters, model: Model | None, wanted: Wanted) -> IndexState:
-        if self._finder is None:
+        if self.finder is None:
             return IndexState()
-        found = sample_of(self._finder.candidates(owner, filters, wanted), model if wanted.vector else None)
+        found = sample_of(self.finder.candidates(owner, filters, wanted), model if wanted.vector else None)
         # The first answer does not wait for the processor.
         self._shelf.build(owner, model)
         return found

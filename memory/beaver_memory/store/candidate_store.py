@@ -1,7 +1,7 @@
 """The protocol of a store on a server: it finds candidates by itself, and answers a search in one exchange."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import attrs
 from attrs import field
@@ -50,7 +50,6 @@ class CandidateRows:
     frequencies: Mapping[int, int] = field(factory=dict)
 
 
-@runtime_checkable
 class CandidateStore(SingleStore, Protocol):
     """A store whose database finds candidates faster than an index of a large owner could be built.
 
