@@ -41,8 +41,8 @@ def holds(memory: Memory, patterns: Iterable[Pattern]) -> bool:
 def sure_terms(patterns: Iterable[Pattern], terms_of: Callable[[str], Collection[int]]) -> list[int]:
     """Return terms that nearly every memory with the patterns has.
 
-    Words of other letters, parts of contractions and the last word of a prefix have other terms in some texts. What is
-    left differs only within identifiers such as `max_retryCount`.
+    Words of other letters, parts of contractions and the last word of a prefix have other terms in some texts. The
+    others differ only within identifiers such as `max_retryCount`.
     """
     found: dict[int, None] = {}
     for pattern in patterns:
