@@ -40,7 +40,8 @@ def matching(
     if terms:
         for number in seen.owners:
             given[f"words{number}"] = salted(OwnerKey(seen.tenant, number), terms)
-        holds.append(f"({' OR '.join(_SQL['has_words'].format(words=name) for name in given)})")
+        each = " OR ".join(_SQL["has_words"].format(words=name) for name in given)
+        holds.append(f"({each})")
     holds_part = _SQL["holds"]
     for number, parts in enumerate(wanted):
         names = {f"part{number}_{place}": part for place, part in enumerate(parts)}
