@@ -47,6 +47,17 @@ def postgres() -> Iterator[OpenStore]:
 
 
 @contextlib.contextmanager
+def postgres_tenant() -> Iterator[OpenStore]:
+    """One tenant of a schema in the PostgreSQL database of this worker; another one, with a similar name, stays."""
+    with postgres() as open_store, contextlib.closing(open_store()) as others:
+        others.add([new("other", owner=Owner(tenant="acmes"))], now=NOW)
+        others.put_vectors(Owner(tenant="acmes"), "m", [(1, b"other")])
+        before = others.stats_of("acmes")
+        yield lambda: TenantStore(open_store, "acme")
+        assert before == others.stats_of("acmes")
+
+
+@contextlib.contextmanager
 def tenant() -> Iterator[OpenStore]:
     """One tenant of a database in the memory of this process; the others, with similar names, stay as they are."""
     database, names = Database(), ("", "acm", "acmes", "x")
@@ -65,5 +76,11 @@ def tenant() -> Iterator[OpenStore]:
 
 
 STORES: Mapping[str, Callable[[], AbstractContextManager[OpenStore]]] = MappingProxyType(
-    {"sqlite": sqlite, "in_memory": in_memory, "tenant": tenant, "postgres": postgres}
+    {
+        "sqlite": sqlite,
+        "in_memory": in_memory,
+        "tenant": tenant,
+        "postgres": postgres,
+        "postgres_tenant": postgres_tenant,
+    }
 )

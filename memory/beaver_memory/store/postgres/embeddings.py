@@ -63,9 +63,9 @@ def pending(connection: Any, key: OwnerKey, model: int) -> int:
     return int(row[0]) if row else 0
 
 
-def pending_of_all(connection: Any, model: int) -> int:
-    """Return how many memories of the store have no embedding by a model."""
-    return int(connection.execute(_SQL["count_unembedded"], {"model": model}).fetchone()[0])
+def pending_of_all(connection: Any, model: int, tenants: list[int] | None = None) -> int:
+    """Return how many memories of tenants, or of the whole store, have no embedding by a model."""
+    return int(connection.execute(_SQL["count_unembedded"], {"model": model, "tenants": tenants}).fetchone()[0])
 
 
 def put(
@@ -117,11 +117,12 @@ def last(connection: Any, key: OwnerKey, model: int) -> int:
     return int(connection.execute(_SQL["last_vector"], given).fetchone()[0] or 0)
 
 
-def drop(connection: Any, model: int) -> int:
-    """Delete all embeddings by a model; return their number."""
+def drop(connection: Any, model: int, tenants: list[int] | None = None) -> int:
+    """Delete all embeddings by a model, of tenants or of the whole store; return their number."""
     connection.execute(_SQL["lock_counts"])
-    connection.execute(_SQL["uncount_model"], {"model": model})
-    return int(connection.execute(_SQL["drop_vectors_of_model"], {"model": model}).rowcount)
+    given = {"model": model, "tenants": tenants}
+    connection.execute(_SQL["uncount_model"], given)
+    return int(connection.execute(_SQL["drop_vectors_of_model"], given).rowcount)
 
 
 def outdate(connection: Any, key: OwnerKey, ids: Sequence[int]) -> None:

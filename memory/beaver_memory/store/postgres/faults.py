@@ -31,12 +31,12 @@ _BY_STATE = {
 """By the whole SQLSTATE, or by its class."""
 
 _BY_WORDS = (
+    ("too many", "busy"),
     ("password", "password"),
     ("authentication failed", "password"),
     ("no pg_hba.conf entry", "password"),
     ("role ", "password"),
     ("database ", "no_database"),
-    ("too many clients", "busy"),
     ("remaining connection slots", "busy"),
     ("starting up", "starting"),
     ("shutting down", "starting"),

@@ -25,7 +25,15 @@ from beaver_memory.store.postgres import (
 )
 from beaver_memory.store.postgres.connector import Connector
 from beaver_memory.store.postgres.embeddings import ModelNumbers
-from beaver_memory.store.postgres.owners import IdBlocks, OwnerKey, OwnerNumbers, live, live_owners, tenant_of
+from beaver_memory.store.postgres.owners import (
+    IdBlocks,
+    OwnerKey,
+    OwnerNumbers,
+    live,
+    live_owners,
+    tenant_of,
+    tenants_of,
+)
 from beaver_memory.store.postgres.pool import MOST
 from beaver_memory.store.postgres.seen import Seen, seen
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
@@ -300,6 +308,35 @@ class PostgresStore:
         """Return the problems of the store, one sentence each; an empty list if it is whole."""
         with self._connector.moment() as connection:
             return integrity.problems(connection)
+
+    # --- A tenant with its parts: see `SharedStore` -------------------------------------------------------------
+
+    def owners_of(self, tenant: str) -> list[Owner]:
+        """Return the owners of a tenant that have memories."""
+        with self._connector.reading() as connection:
+            return live_owners(connection, tenants_of(connection, tenant))
+
+    def pending_of(self, tenant: str, model: str) -> int:
+        """Return how many live memories of a tenant have no embedding by `model`."""
+        with self._connector.reading() as connection:
+            number = self._models.number(connection, model)
+            return embeddings.pending_of_all(connection, number, tenants_of(connection, tenant))
+
+    def drop_vectors_of(self, tenant: str, model: str) -> int:
+        """Delete the embeddings of a tenant by a model; return their number."""
+        with self._connector.writing(pipelined=False) as connection:
+            tenants = tenants_of(connection, tenant)
+            return embeddings.drop(connection, self._models.number(connection, model), tenants)
+
+    def stats_of(self, tenant: str) -> Mapping[str, Any]:
+        """Return the figures of a tenant; its bytes are those of texts and embeddings."""
+        with self._connector.moment() as connection:
+            return integrity.stats(connection, tenants_of(connection, tenant))
+
+    def check_of(self, tenant: str) -> list[str]:
+        """Return the problems of a tenant, one sentence each."""
+        with self._connector.moment() as connection:
+            return integrity.problems(connection, tenants_of(connection, tenant))
 
     def _prepared(self, items: Sequence[Analysed]) -> tuple[dict[Owner, OwnerKey], dict[int, Iterator[int]]]:
         """Return the numbers of the owners of new memories, and unused ids for them by tenant."""
