@@ -2,7 +2,7 @@
 
 import itertools
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import itemgetter
 
 import attrs
@@ -13,6 +13,19 @@ from beaver_memory.errors import InvalidRequest, StoreError
 from beaver_memory.patterns import parsed
 from beaver_memory.query import Query
 from beaver_memory.records import Owner
+from beaver_memory.runtime.capture_records import (
+    CaptureReport,
+    CaptureRequest,
+    CorrectReport,
+    CorrectRequest,
+    PendingReport,
+    PendingRequest,
+    ReviewReport,
+    ReviewRequest,
+    UndoReport,
+    UndoRequest,
+)
+from beaver_memory.runtime.captures import Captures, never
 from beaver_memory.runtime.export_pages import ExportPages
 from beaver_memory.runtime.gates import first_refusal
 from beaver_memory.runtime.profile import Location, Profile, RuntimeServices
@@ -90,6 +103,7 @@ class Operations:
         self._touched: set[tuple[str, int]] = set()
         self._exports = ExportPages(engine)
         self._recovery = Recovery(engine, embedder, profile, location)
+        self._captures = Captures(engine, profile.capture, services)
         self._lock = threading.Lock()
 
     # --- Writing ------------------------------------------------------------------------------------------------
@@ -143,6 +157,33 @@ class Operations:
     def import_(self, request: ImportRequest) -> WriteReport:
         """Store exported memories."""
         return self.write(WriteRequest(memories=request.memories, mention=False))
+
+    # --- Learning -----------------------------------------------------------------------------------------------
+
+    def capture(self, request: CaptureRequest, was_injected: Callable[[str], bool] = never) -> CaptureReport:
+        """Find statements worth remembering in a conversation, and store what the gates admit.
+
+        Args:
+            request: the conversation.
+            was_injected: whether a text consists of recalled references, which are not learned again.
+        """
+        return self._captures.capture(request, was_injected)
+
+    def correct(self, request: CorrectRequest) -> CorrectReport:
+        """Put a new memory in place of others; they stay, and `as of` finds them."""
+        return self._captures.correct(request)
+
+    def undo(self, request: UndoRequest) -> UndoReport:
+        """Forget the memories of the last captured turn; those that they superseded hold again."""
+        return self._captures.undo(request)
+
+    def pending(self, request: PendingRequest) -> PendingReport:
+        """List the memories that wait for approval."""
+        return self._captures.pending(request)
+
+    def review(self, request: ReviewRequest) -> ReviewReport:
+        """Accept or reject a memory that waits for approval."""
+        return self._captures.review(request)
 
     # --- Reading ------------------------------------------------------------------------------------------------
 
