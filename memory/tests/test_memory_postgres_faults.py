@@ -60,7 +60,7 @@ def test_a_database_that_cannot_be_used(server):
         "refused": f"postgresql://ann:{PASSWORD}@127.0.0.1:{port}/memories",
         "no_database": f"postgresql://postgres:{PASSWORD}@/missing?host={folder}",
         "password": f"postgresql://ann:{PASSWORD}@/postgres?host={folder}",
-        "wrong_address": f"postgresql://ann:{PASSWORD}@host:port:port/x",
+        "wrong_address": f"postgresql://ann:x@{PASSWORD}@127.0.0.1:port/x",
         "no_rights": f"postgresql://weak:{PASSWORD}@/postgres?host={folder}",
     }
     for category, url in addresses.items():
@@ -69,7 +69,7 @@ def test_a_database_that_cannot_be_used(server):
 
 
 def test_a_wrong_password(server):
-    """A refused password is told at once, without the password, and the right one works."""
+    """A refused password is an error at once, which does not show the password; the right one works."""
     with admin(server) as connection:
         connection.execute("DROP ROLE IF EXISTS tester")
         connection.execute("CREATE ROLE tester LOGIN PASSWORD 'right'")
@@ -122,7 +122,7 @@ def test_a_connection_that_is_cut(server, store):
 
 
 def test_a_commit_without_an_answer(server, store):
-    """A write whose commit is not answered is said to be of unknown outcome, and the next call works."""
+    """The error of a write whose commit is not answered says that its outcome is unknown, and the next call works."""
     with admin(server) as connection:
         connection.execute("CREATE SCHEMA IF NOT EXISTS faults")
         connection.execute(

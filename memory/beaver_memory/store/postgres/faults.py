@@ -62,4 +62,4 @@ def category_of_refusal(error: Exception) -> str:
     text = str(error)
     if "FATAL" in text or "SSL" in text or "certificate" in text or "password" in text:
         return next((category for words, category in _BY_WORDS if words in text), "refused")
-    return "refused"
+    return "wrong_address" if "invalid" in text else "refused"
