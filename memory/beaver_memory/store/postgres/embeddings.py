@@ -1,6 +1,6 @@
 """Stores embeddings, by model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,11 +98,16 @@ def newer(connection: Any, key: OwnerKey, model: tuple[int, str], version: int, 
     """Return the embeddings above a version, in order, without those that fail their checksum."""
     number, name = model
     given = {"tenant": key.tenant, "owner": key.owner, "model": number, "after": version, "limit": bounded(limit)}
+    return whole(connection.execute(_SQL["new_vectors"], given, binary=True), name)
+
+
+def whole(rows: Iterable[Sequence[Any]], model: str) -> list[VectorRow]:
+    """Return the embeddings by a model that rows hold, without those that fail their checksum."""
     found = []
-    for id_, version_, checksum, half, raw in connection.execute(_SQL["new_vectors"], given, binary=True):
+    for id_, version, checksum, half, raw in rows:
         data = data_of(half, raw)
-        if vector_checksum(id_, name, data) == checksum:
-            found.append(VectorRow(id=id_, version=version_, data=data))
+        if vector_checksum(id_, model, data) == checksum:
+            found.append(VectorRow(id=id_, version=version, data=data))
     return found
 
 
@@ -152,9 +157,13 @@ def _columns(data: bytes) -> dict[str, Any]:
     """Return the columns for the values of an embedding: a `halfvec`, or bytes that it cannot hold."""
     size = len(data) // 2
     if len(data) % 2 == 0 and 0 < size <= MOST_VALUES and np.isfinite(np.frombuffer(data, "<f2")).all():
-        head = size.to_bytes(2, "big", signed=True) + b"\0\0"
-        return {"data": HalfVector(head + _swapped(data)), "raw": None}
+        return {"data": half_of(data), "raw": None}
     return {"data": None, "raw": data}
+
+
+def half_of(data: bytes) -> HalfVector:
+    """Return float16 values as a `halfvec`."""
+    return HalfVector((len(data) // 2).to_bytes(2, "big", signed=True) + b"\0\0" + _swapped(data))
 
 
 def _swapped(data: bytes) -> bytes:

@@ -11,6 +11,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import Change, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import usable
+from beaver_memory.store.candidate_store import CandidateRows, Wanted
 from beaver_memory.store.postgres import (
     embeddings,
     inserts,
@@ -23,6 +24,7 @@ from beaver_memory.store.postgres import (
     versions,
     word_search,
 )
+from beaver_memory.store.postgres.candidates import CandidateSearch
 from beaver_memory.store.postgres.connector import Connector
 from beaver_memory.store.postgres.embeddings import ModelNumbers
 from beaver_memory.store.postgres.owners import (
@@ -286,6 +288,15 @@ class PostgresStore:
         with self._owned(owner) as (connection, key):
             number = self._models.number(connection, model)
             return embeddings.newer(connection, key, (number, model), after, limit)
+
+    def candidates(self, owner: Owner, filters: Filters, wanted: Wanted) -> CandidateRows:
+        """Return the visible memories of an owner that are best by words, nearest by vectors, or beside such ones."""
+        with self._connector.moment() as connection:
+            key = self._owners.key(connection, owner)
+            if key is None or not filters.stores:
+                return CandidateRows()
+            number = 0 if wanted.model is None else self._models.number(connection, wanted.model)
+            return CandidateSearch(connection, key, filters, (number, wanted.model or "")).found(wanted)
 
     def last_vector(self, owner: Owner, model: str) -> int:
         """Return the version of the newest embedding by `model`, 0 if there is none."""
