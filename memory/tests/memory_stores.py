@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 import postgres_server
+from selection import campaign
 
 from beaver_hostspecs import Secret
 from beaver_memory.records import Owner
@@ -84,3 +85,6 @@ STORES: Mapping[str, Callable[[], AbstractContextManager[OpenStore]]] = MappingP
         "postgres_tenant": postgres_tenant,
     }
 )
+
+NAMES = [*(name for name in STORES if name != "postgres_tenant"), *campaign("postgres_tenant")]
+"""The names of the stores, as cases of a test."""
