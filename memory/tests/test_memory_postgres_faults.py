@@ -60,7 +60,7 @@ def test_a_database_that_cannot_be_used(server):
         "refused": f"postgresql://ann:{PASSWORD}@127.0.0.1:{port}/memories",
         "no_database": f"postgresql://postgres:{PASSWORD}@/missing?host={folder}",
         "password": f"postgresql://ann:{PASSWORD}@/postgres?host={folder}",
-        "wrong_address": f"postgresql://ann:x@{PASSWORD}@[127.0.0.1/x",
+        "wrong_address": f"postgresql://ann:{PASSWORD}@127.0.0.1/x?nonsense=1",
         "no_rights": f"postgresql://weak:{PASSWORD}@/postgres?host={folder}",
     }
     for category, url in addresses.items():
