@@ -1,6 +1,6 @@
 """Counts the contents of a store, and finds damage in it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from beaver_memory.records import Owner
@@ -12,9 +12,6 @@ from beaver_memory.store.postgres.rows import COLUMNS, folded_of, is_whole, labe
 from beaver_memory.store.postgres.words import words_of
 
 _SQL = postgres_queries("integrity")
-
-Tenants = list[int] | None
-"""Numbers of tenants, or the whole store."""
 
 AT_ONCE = 2_000
 """Rows that are read at once."""
@@ -31,29 +28,30 @@ _RULES = (
 )
 
 
-def stats(connection: Any, tenants: Tenants = None) -> dict[str, Any]:
-    """Return the counts of tenants, or of the whole store, by name."""
-    by_store = _counts(connection, "count_by_store", tenants)
+def stats(connection: Any) -> dict[str, Any]:
+    """Return the counts of the store, by name."""
+    by_store = _counts(connection, "count_by_store")
     return {
         "memories": sum(by_store.values()),
-        "forgotten": _number(connection, "count_forgotten", tenants),
-        "owners": _number(connection, "count_owners", tenants),
+        "forgotten": _number(connection, "count_forgotten"),
+        "owners": _number(connection, "count_owners"),
         "stores": by_store,
-        "types": _counts(connection, "count_by_type", tenants),
-        "embeddings": _counts(connection, "count_by_model", tenants),
-        "bytes": _number(connection, "count_bytes" if tenants is None else "count_bytes_of_rows", tenants),
+        "types": _counts(connection, "count_by_type"),
+        "embeddings": _counts(connection, "count_by_model"),
+        "bytes": _number(connection, "count_bytes"),
     }
 
 
-def problems(connection: Any, tenants: Tenants = None) -> list[str]:
-    """Return the problems of tenants, or of the whole store, one sentence each."""
-    counts = ((_number(connection, rule, tenants), what) for rule, what in _RULES)
-    return [*(f"{count} {what}." for count, what in counts if count), *_damage(connection, tenants)]
+def problems(connection: Any) -> list[str]:
+    """Return the problems of the store, one sentence each."""
+    counts = ((_number(connection, rule), what) for rule, what in _RULES)
+    tenants = connection.execute(_SQL["tenants"]).fetchall()
+    return [*(f"{count} {what}." for count, what in counts if count), *damage(connection, tenants)]
 
 
-def _damage(connection: Any, tenants: Tenants) -> Iterator[str]:
-    """Yield the rows that do not have their checksum, or the columns that are made from others."""
-    for tenant, name in connection.execute(_SQL["tenants"], {"tenants": tenants}).fetchall():
+def damage(connection: Any, tenants: Iterable[tuple[int, str]]) -> Iterator[str]:
+    """Yield the rows of tenants that do not have their checksum, or the columns that are made from others."""
+    for tenant, name in tenants:
         owners = all_owners(connection, tenant)
         yield from (f"{what} (tenant {name!r})." for what in _damaged_memories(connection, tenant, owners))
         yield from (f"{what} (tenant {name!r})." for what in _damaged_others(connection, tenant))
@@ -89,9 +87,9 @@ def _pages(connection: Any, sql: str, tenant: int) -> Iterator[Any]:
         after = rows[-1][0]
 
 
-def _counts(connection: Any, query: str, tenants: Tenants) -> dict[str, int]:
-    return {str(name): int(count) for name, count in connection.execute(_SQL[query], {"tenants": tenants})}
+def _counts(connection: Any, query: str) -> dict[str, int]:
+    return {str(name): int(count) for name, count in connection.execute(_SQL[query])}
 
 
-def _number(connection: Any, query: str, tenants: Tenants) -> int:
-    return int(connection.execute(_SQL[query], {"tenants": tenants}).fetchone()[0])
+def _number(connection: Any, query: str) -> int:
+    return int(connection.execute(_SQL[query]).fetchone()[0])

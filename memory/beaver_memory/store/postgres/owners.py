@@ -5,14 +5,13 @@ own: it stays when the write that needed it fails.
 """
 
 import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import attrs
 
 from beaver_memory.records import Owner
 from beaver_memory.store.postgres.queries import postgres_queries
-from beaver_memory.store.tenant import PART
 from beaver_memory.texts import cleaned
 
 _SQL = postgres_queries("owners")
@@ -128,16 +127,9 @@ def live(connection: Any, key: OwnerKey) -> int:
     return int(row[0]) if row else 0
 
 
-def live_owners(connection: Any, tenants: Collection[int] | None = None) -> list[Owner]:
-    """Return the owners, of tenants or of the whole store, who have memories that are not forgotten."""
-    rows = connection.execute(_SQL["live_owners"], {"tenants": None if tenants is None else [*tenants]})
-    return [Owner(tenant=tenant, user=user) for tenant, user in rows]
-
-
-def tenants_of(connection: Any, name: str) -> list[int]:
-    """Return the numbers of a tenant and of its parts."""
-    given = {"name": cleaned(name), "parts": cleaned(name) + PART}
-    return [number for (number,) in connection.execute(_SQL["tenants_of"], given)]
+def live_owners(connection: Any) -> list[Owner]:
+    """Return the owners who have memories that are not forgotten."""
+    return [Owner(tenant=tenant, user=user) for tenant, user in connection.execute(_SQL["live_owners"])]
 
 
 def all_owners(connection: Any, tenant: int) -> dict[int, Owner]:

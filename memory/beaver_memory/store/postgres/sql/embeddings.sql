@@ -25,14 +25,9 @@ LEFT JOIN embedded AS e ON e.tenant = %(tenant)s AND e.owner = o.owner AND e.mod
 WHERE o.tenant = %(tenant)s AND o.owner = %(owner)s
 
 -- name: count_unembedded
--- Of tenants, or of the whole store.
-SELECT (
-    SELECT coalesce(sum(live), 0) FROM owners WHERE (%(tenants)s::bigint[] IS NULL OR tenant = ANY(%(tenants)s::bigint[]))
-) - (
-    SELECT coalesce(sum(vectors), 0)
-    FROM embedded
-    WHERE model = %(model)s AND (%(tenants)s::bigint[] IS NULL OR tenant = ANY(%(tenants)s::bigint[]))
-)
+-- Of the whole store.
+SELECT (SELECT coalesce(sum(live), 0) FROM owners)
+    - (SELECT coalesce(sum(vectors), 0) FROM embedded WHERE model = %(model)s)
 
 -- name: texts_to_embed
 SELECT o.id, t.title, t.narrative, t.facts
@@ -70,14 +65,12 @@ SELECT max(version) FROM embeddings WHERE tenant = %(tenant)s AND owner = %(owne
 LOCK TABLE embedded IN SHARE ROW EXCLUSIVE MODE
 
 -- name: uncount_model
--- Of tenants, or of the whole store.
-DELETE FROM embedded
-WHERE model = %(model)s AND (%(tenants)s::bigint[] IS NULL OR tenant = ANY(%(tenants)s::bigint[]))
+-- Of the whole store.
+DELETE FROM embedded WHERE model = %(model)s
 
 -- name: drop_vectors_of_model
--- Of tenants, or of the whole store.
-DELETE FROM embeddings
-WHERE model = %(model)s AND (%(tenants)s::bigint[] IS NULL OR tenant = ANY(%(tenants)s::bigint[]))
+-- Of the whole store.
+DELETE FROM embeddings WHERE model = %(model)s
 
 -- name: drop_vectors_of_memories
 WITH gone AS (

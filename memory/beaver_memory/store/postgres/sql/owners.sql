@@ -23,15 +23,12 @@ UPDATE tenants SET next_id = next_id + %(count)s WHERE tenant = %(tenant)s RETUR
 SELECT live FROM owners WHERE tenant = %(tenant)s AND owner = %(owner)s
 
 -- name: live_owners
--- Of tenants, or of the whole store.
+-- Of the whole store.
 SELECT t.name, o.name
 FROM owners AS o
 JOIN tenants AS t ON t.tenant = o.tenant
-WHERE o.live > 0 AND (%(tenants)s::bigint[] IS NULL OR o.tenant = ANY(%(tenants)s::bigint[]))
+WHERE o.live > 0
 ORDER BY o.tenant, o.owner
-
--- name: tenants_of
-SELECT tenant FROM tenants WHERE name = %(name)s OR starts_with(name, %(parts)s) ORDER BY tenant
 
 -- name: owners_of_tenant
 SELECT o.owner, t.name, o.name
