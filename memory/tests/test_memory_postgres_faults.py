@@ -63,7 +63,8 @@ def test_a_database_that_cannot_be_used(server):
         "wrong_address": f"postgresql://ann:{PASSWORD}@127.0.0.1/x?nonsense=1",
         "no_rights": f"postgresql://weak:{PASSWORD}@/postgres?host={folder}",
     }
-    for category, url in addresses.items():
+    unquoted = f"postgresql://ann:x@{PASSWORD}@127.0.0.1:{port}/memories"
+    for category, url in (*addresses.items(), ("refused", unquoted)):
         found, text = failure(lambda url=url: PostgresStore.open(Secret(url), schema="of_another"))
         assert (category, True, False) == (found, REMEDIES[category] in text, PASSWORD in text or "ann:" in text)
 

@@ -4,7 +4,7 @@
 -- with the owner, so the index by words alone finds few others.
 
 -- name: visible_figures
-SELECT max(w.live), count(*), coalesce(sum(o.length), 0)
+SELECT coalesce(max(w.live), 0), count(*), coalesce(sum(o.length), 0)
 FROM owners AS w
 JOIN observations AS o ON o.tenant = %(tenant)s AND o.owner = w.owner AND {conditions}
 WHERE w.tenant = %(tenant)s AND w.owner = %(owner)s
