@@ -5,7 +5,7 @@
 -- looks up each id by the key, whatever PostgreSQL believes of a table that it has no statistics of.
 
 -- name: visible_figures
-SELECT max(w.live), count(*), coalesce(sum(o.length), 0)
+SELECT coalesce(max(w.live), 0), count(*), coalesce(sum(o.length), 0)
 FROM owners AS w
 JOIN observations AS o ON o.tenant = %(tenant)s AND o.owner = w.owner AND {conditions}
 WHERE w.tenant = %(tenant)s AND w.owner = %(owner)s
