@@ -64,7 +64,7 @@ class PostgresStore:
         Args:
             url: `postgresql://user:password@host:port/database`, with the options of libpq.
             schema: the schema of the tables.
-            connections: how many connections this process may have, and as many for the searches of indexes.
+            connections: how many connections this process may have; half of them are for searches.
             connect_seconds: how long a connection may take to be made; as the address says unless given.
 
         Raises:
