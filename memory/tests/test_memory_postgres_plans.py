@@ -81,16 +81,21 @@ def store():
 def statements(store, monkeypatch):
     """The statements that all calls for one tenant make, with their values."""
     seen = []
-    lend = store._connector._pool.lend
+    for pool in (store._connector._pool, store._connector._repeating):
+        monkeypatch.setattr(pool, "lend", recorded(pool.lend, seen))
+    use(store)
+    return seen
+
+
+def recorded(lend, seen):
+    """Return what lends connections whose statements are kept."""
 
     @contextlib.contextmanager
-    def recorded():
+    def recorder():
         with lend() as connection:
             yield Recorder(connection, seen)
 
-    monkeypatch.setattr(store._connector._pool, "lend", recorded)
-    use(store)
-    return seen
+    return recorder
 
 
 def use(store):
@@ -111,6 +116,8 @@ def use(store):
     store.change(ids[0], view, event="UPDATE", now=NOW, title="other", terms=b"y", length=1)
     for filters in (view, full):
         store.get(ids, filters)
+        store.recalled(ids, filters, "m")
+        store.matching([Pattern(text="m1")], filters, limit=3, terms=(1, 2))
         store.recent(filters, limit=3)
         store.timeline(ids[1], filters, before=1, after=1)
         store.matching([Pattern(text="m1"), Pattern(text="m", is_prefix=True)], filters, limit=3)
