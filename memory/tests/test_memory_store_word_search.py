@@ -192,7 +192,7 @@ def test_recent_and_timeline_follow_an_index(plan, fields, bound):
 def test_the_other_questions_follow_an_index(plan):
     """Memories by id, changes, the last version and the same memory are found by an index."""
     among = sqlite_queries("reads")["memories_by_id"].format(
-        columns="o.title", owners="?", conditions=conditions(looking()).sql, fails="FALSE"
+        columns="o.title", owners="?", conditions=conditions(looking()).sql
     )
     by_id = "SEARCH o USING INDEX observations_by_id (tenant=? AND id=?)"
     assert by_id in plan(among, ("[1]", 1, 3, *conditions(looking()).params))

@@ -180,6 +180,8 @@ class Connector:
         connection = connect(self._path, busy_seconds=seconds, vfs=files)
         connection.pragma("cache_size", -_CACHE_KIB[kind])
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        # Without it SQLite plans a statement anew for each use, as a value might fit a partial index.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         if kind != "cleaner":
             connection.set_wal_hook(self._logged)
         return connection

@@ -6,12 +6,13 @@ from typing import Any
 
 import apsw
 
+from beaver_memory.errors import DamagedRow
 from beaver_memory.store.checksums import vector_checksum
 from beaver_memory.store.sqlite.damage import Damage
 from beaver_memory.store.sqlite.owners import owners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.reads import change_of
-from beaver_memory.store.sqlite.rows import COLUMNS, is_whole
+from beaver_memory.store.sqlite.rows import COLUMNS, parts_of, verified
 from beaver_memory.store.sqlite.word_index import is_true
 from beaver_toolkit.sqlite.connections import integrity_problems
 
@@ -77,9 +78,11 @@ def _failures(connection: apsw.Connection, damage: Damage) -> list[str]:
 
 
 def _failing_memories(connection: apsw.Connection) -> Iterator[tuple[str, int, int]]:
-    known = owners(connection)
+    parts = parts_of(owners(connection))
     for *row, tenant, id_ in connection.execute(_SQL["rows"].format(columns=COLUMNS)):
-        if not is_whole(row, known):
+        try:
+            verified(row, parts)
+        except DamagedRow:
             yield "memory", tenant, id_
 
 

@@ -28,11 +28,15 @@ def visible(
     if not owners:
         return {}
     which = conditions(filters)
-    sql = _SQL["memories_by_id"].format(
-        columns=COLUMNS, owners=marks(len(owners.names)), conditions=which.sql, fails=FAILS
-    )
-    rows = connection.execute(sql, (json.dumps(usable(ids)), owners.tenant, *owners.names, *which.params))
-    return {memory.id: memory for memory in whole_memories(rows, owners.names, owners.damaged)}
+    wanted = usable(ids)
+    sql = _SQL["memories_by_id"].format(columns=COLUMNS, owners=marks(len(owners.names)), conditions=which.sql)
+    rows = connection.execute(sql, (json.dumps(wanted), owners.tenant, *owners.names, *which.params))
+    found = {memory.id: memory for memory in whole_memories(rows, owners.names, owners.damaged)}
+    if len(found) < len(wanted):
+        rest = json.dumps([id_ for id_ in wanted if id_ not in found])
+        for (id_,) in connection.execute(_SQL["damaged_among"].format(fails=FAILS), (rest, owners.tenant)):
+            owners.damaged(id_)
+    return found
 
 
 def recent(connection: apsw.Connection, owners: TenantOwners, filters: Filters, limit: int) -> list[Memory]:

@@ -19,7 +19,7 @@ from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.rows import checksum_of
 from beaver_memory.store.sqlite.owners import owners
 from beaver_memory.store.sqlite.queries import sqlite_queries
-from beaver_memory.store.sqlite.rows import COLUMNS, whole_memory
+from beaver_memory.store.sqlite.rows import COLUMNS, Parts, parts_of, whole_memory
 
 _SQL = sqlite_queries("rebuild_terms")
 
@@ -67,12 +67,13 @@ def _version(fact: str | None) -> int:
 def _following(connection: apsw.Connection, row: int) -> list[tuple[int, Memory | None]]:
     """Return the next memories after a row, with their rows; `None` for a damaged one, whose terms stay."""
     known = owners(connection)
+    parts = parts_of(known)
     rows = connection.execute(_SQL["following_memories"].format(columns=COLUMNS), (row, AT_ONCE))
-    return [(number, _whole(values, known)) for *values, number in rows]
+    return [(number, _whole(values, known, parts)) for *values, number in rows]
 
 
-def _whole(values: Sequence[Any], known: Mapping[int, Owner]) -> Memory | None:
+def _whole(values: Sequence[Any], known: Mapping[int, Owner], parts: Parts) -> Memory | None:
     try:
-        return whole_memory(values, known)
+        return whole_memory(values, known, parts)
     except DamagedRow:
         return None

@@ -10,7 +10,7 @@ from beaver_memory.store.bounds import bounded
 from beaver_memory.store.protocol import IndexRow
 from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
-from beaver_memory.store.sqlite.rows import COLUMNS, index_row
+from beaver_memory.store.sqlite.rows import COLUMNS, index_row, parts_of
 
 _SQL = sqlite_queries("versions")
 
@@ -41,9 +41,10 @@ def last_versions(connection: apsw.Connection, owner: OwnerKey, model: str | Non
 def changed(connection: apsw.Connection, owners: TenantOwners, after: int, limit: int) -> list[IndexRow]:
     """Return the rows of an owner that have a version above `after`, in order of versions; note damaged ones."""
     (key,) = owners
+    parts, damaged = parts_of(owners.names), owners.damaged
     sql = _SQL["changed_memories"].format(columns=COLUMNS)
     rows = connection.execute(sql, (*key, after, bounded(limit)))
-    return [index_row(row, owners.names, owners.damaged) for row in rows]
+    return [index_row(row, parts, damaged) for row in rows]
 
 
 def ids(connection: apsw.Connection, owner: OwnerKey, scopes: Collection[Scope]) -> list[int]:

@@ -6,8 +6,14 @@
 SELECT {columns}
 FROM json_each(?) AS j
 CROSS JOIN observations AS o INDEXED BY observations_by_id ON o.tenant = ? AND o.id = j.value
--- A damaged row is read whatever its columns say, so that it is noticed.
-WHERE (o.owner IN ({owners}) AND {conditions}) OR {fails}
+WHERE o.owner IN ({owners}) AND {conditions}
+
+-- name: damaged_among
+-- Whatever the columns say, a row that fails its checksum is noticed.
+SELECT o.id
+FROM json_each(?) AS j
+CROSS JOIN observations AS o INDEXED BY observations_by_id ON o.tenant = ? AND o.id = j.value
+WHERE {fails}
 
 -- name: walk_by_time
 -- An index gives the order of time for any condition: SQLite sorts nothing, and ends as soon as it has enough rows.
