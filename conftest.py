@@ -1,6 +1,8 @@
 """What the tests of every part share: a home of their own, the profiles of Hypothesis, and a secret to look for."""
 
 import gc
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +33,17 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         folder = tmp_path_factory.mktemp("home")
         patch.setenv("HOME", str(folder))
         yield folder
+
+
+@pytest.fixture(autouse=True, scope="session")
+def shared_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """End the servers that tests of a worker share; their template is in a folder of the whole run."""
+    own = tmp_path_factory.getbasetemp()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BEAVER_TEST_FOLDER", str(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own))
+        yield
+    if (servers := sys.modules.get("postgres_server")) is not None:
+        servers.end_shared()
 
 
 @pytest.fixture

@@ -97,9 +97,7 @@ def main() -> None:
         demo.step("Forget it, with the conversation that quotes it, and look for it in the files.")
         demo.beaver("memory forget 1 --yes")
         demo.look_for(FACT)
-        session = demo.run("sessions list").splitlines()[1].split()[0]
-        demo.run(f"sessions delete --yes {session}")
-        print("  $ beaver sessions delete --yes SESSION")
+        demo.beaver("sessions forget --yes release thursday")
         demo.look_for(FACT)
 
         demo.step("A plugin that fails costs the user nothing, and is named.")

@@ -6,7 +6,7 @@ from heapq import merge
 from operator import itemgetter
 from typing import Any
 
-from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, SearchHit, Session, SessionInfo
+from beaver_hooks.agent.sessions.records import ForgetReport, HiddenEvent, ImportReport, SearchHit, Session, SessionInfo
 from beaver_hooks.cli.text_format import counted, facts_text, filled, moment, table
 from beaver_hostspecs import Message
 
@@ -78,6 +78,24 @@ def hit_json(hit: SearchHit) -> dict[str, Any]:
     }
 
 
+def forget_text(report: ForgetReport) -> str:
+    """Return the counts of erased messages and sessions as a sentence."""
+    whole = f"; {counted(report.emptied, 'session')} had no other, and {_is_are(report.emptied)} deleted"
+    done = f"Erased {counted(report.messages, 'message')} of {counted(report.sessions, 'session')}"
+    return f"{done}{whole if report.emptied else ''}."
+
+
+def forget_json(report: ForgetReport, found: Sequence[SearchHit], *, dry_run: bool) -> dict[str, Any]:
+    """Return the counts of erased messages and sessions, or the messages of a dry run, as plain data."""
+    return {
+        "dryRun": dry_run,
+        "messages": report.messages,
+        "sessions": report.sessions,
+        "deletedSessions": report.emptied,
+        "found": [hit_json(each) for each in found],
+    }
+
+
 def import_text(report: ImportReport, *, dry_run: bool) -> str:
     """Return the report of an import, or of a dry run."""
     did, replaced = ("Would add", "would replace") if dry_run else ("Added", "replaced")
@@ -88,6 +106,10 @@ def import_text(report: ImportReport, *, dry_run: bool) -> str:
     if report.skipped:
         parts.append(f"skipped {report.skipped:,} stored already (--replace replaces them)")
     return f"{', '.join(parts)}."
+
+
+def _is_are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _row(info: SessionInfo, *, users: bool) -> tuple[str, ...]:

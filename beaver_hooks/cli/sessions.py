@@ -2,20 +2,29 @@
 
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
 from beaver_hooks.agent.errors import UnknownSession
-from beaver_hooks.agent.sessions.records import SearchHit, Session, SessionInfo
+from beaver_hooks.agent.sessions.records import ForgetReport, SearchHit, Session, SessionInfo
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hooks.cli import colours
 from beaver_hooks.cli.common import common, configured, in_loop
 from beaver_hooks.cli.options import IDENTIFIER
 from beaver_hooks.cli.session_files import export_command, import_command
-from beaver_hooks.cli.session_texts import hit_json, hits_text, info_json, list_text, session_json, session_text
+from beaver_hooks.cli.session_texts import (
+    forget_json,
+    forget_text,
+    hit_json,
+    hits_text,
+    info_json,
+    list_text,
+    session_json,
+    session_text,
+)
 from beaver_hooks.cli.state import has_sessions, nothing_yet, session_named, sessions_in
 from beaver_hooks.cli.terminal import show, waiting
 from beaver_hooks.cli.text_format import counted, cut
@@ -140,6 +149,40 @@ def delete_command(sessions: tuple[str, ...], *, yes: bool, config: Path | None)
     show(f"Deleted {counted(len(found), 'session')}.")
 
 
+@command.command(name="forget")
+@click.argument("words", nargs=-1, required=True)
+@user_option
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation; needed without a terminal.")
+@click.option("--dry-run", "dry", is_flag=True, help="Show what would be forgotten, and forget nothing.")
+@as_json_option
+@common
+def forget_command(
+    words: tuple[str, ...], *, user: str | None, yes: bool, dry: bool, as_json: bool, config: Path | None
+) -> None:
+    """Erase the turns in which a message holds all WORDS; this cannot be undone.
+
+    A turn is a prompt and its answer. Other forms of a word count too. A session without another turn is deleted.
+    `beaver memory forget` erases memories, and says how many sessions may still quote them.
+
+    Example: beaver sessions forget release thursday
+    """
+    folder, text = configured(config).state_folder, " ".join(words)
+    found = _answer(folder, lambda store: store.holding(text, user_id=user)) if has_sessions(folder) else ()
+    if found and not dry:
+        _ensure_forgettable(found, yes=yes)
+        report = _answer(folder, lambda store: store.forget(text, user_id=user))
+    else:
+        report = ForgetReport(sessions=len({each.session for each in found}) if dry else 0)
+    if as_json:
+        show(json.dumps(forget_json(report, found if dry else (), dry_run=dry)))
+    elif not found:
+        show("No stored message has all of these words.")
+    elif dry:
+        show(f"{hits_text(found)}\n\nNothing was forgotten; without --dry-run, these and their turns would be.")
+    else:
+        show(forget_text(report))
+
+
 command.add_command(export_command)
 command.add_command(import_command)
 
@@ -178,3 +221,16 @@ def _ensure_meant(infos: list[SessionInfo], *, yes: bool) -> None:
     for each in infos:
         show(f"{each.id}  {counted(each.messages, 'message')}  {cut(each.title, 40)}", err=True)
     click.confirm(f"Delete {counted(len(infos), 'session')} for good?", abort=True, err=True)
+
+
+def _ensure_forgettable(found: Sequence[SearchHit], *, yes: bool) -> None:
+    """Ask whether the turns of these messages may be erased; without a terminal, require --yes."""
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.UsageError(
+            "Forgetting cannot be undone, and there is no terminal to ask for confirmation; add --yes, or --dry-run"
+            " to see the messages."
+        )
+    show(hits_text(found), err=True)
+    click.confirm(f"Erase {counted(len(found), 'message')} and their turns for good?", abort=True, err=True)

@@ -1,6 +1,6 @@
 """The shell of a plugin's command group: gives it the plugin in service."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -8,6 +8,7 @@ import attrs
 
 from beaver_hooks.agent.factory import EngineLoadResult
 from beaver_hooks.cli.common import configured, in_loop, opened
+from beaver_hooks.cli.state import has_sessions, sessions_in
 from beaver_hooks.config import LoadedConfig
 from beaver_hooks.state_folder import plugin_folder
 from beaver_hostspecs import UnknownPlugin
@@ -33,9 +34,19 @@ class PluginShell:
         """Return the plugin's own folder for files that belong to the person."""
         return plugin_folder(configured(None).person_folder, self.name)
 
+    def quoting_sessions(self, texts: Sequence[str]) -> int:
+        """Return how many stored sessions have a message that holds all words of one of the texts."""
+        folder = configured(None).state_folder
+        return in_loop(_quoting(folder, texts)) if has_sessions(folder) else 0
+
     async def _call(self, loaded: LoadedConfig, function: Callable[[Any], Awaitable[T]]) -> T:
         async with opened(loaded) as engine:
             return await function(in_service(engine, self.name))
+
+
+async def _quoting(folder: Path, texts: Sequence[str]) -> int:
+    async with sessions_in(folder) as store:
+        return await store.quoting(texts)
 
 
 def in_service(engine: EngineLoadResult, name: str) -> object:

@@ -1,6 +1,6 @@
 """The description that a plugin gives the host, and the objects that the host gives a plugin."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -237,6 +237,15 @@ class Shell(Protocol):
 
         Raises:
             AuditUnavailable: it cannot be made.
+        """
+
+    def quoting_sessions(self, texts: Sequence[str]) -> int:
+        """Return how many stored conversations have a message that holds all words of one of the texts.
+
+        A plugin that erases a text asks this, because answers may quote it. `beaver sessions forget` erases those.
+
+        Raises:
+            BeaverError: the conversations cannot be read.
         """
 
 

@@ -23,6 +23,7 @@ REMEDIES = MappingProxyType(
     {
         "locked": "is locked by another process; end that process or try again",
         "disk_full": "cannot grow: the disk is full; make room and try again",
+        "not_erased": "forgot them, but the disk is full: make room; their texts go when the last process closes it",
         "read_only": "is read-only; check who owns it and its folder",
         "cannot_open": "cannot be opened; check who owns it and its folder",
         "no_folder": "has no folder; create the folder, or set another path",
@@ -42,6 +43,24 @@ REMEDIES = MappingProxyType(
         "missing": "disappeared while it was in use; restore it, or restart to begin with an empty one",
         "replaced": "was replaced by another store while it was in use; restart the process",
         "closed": "is closed; open it again",
+        "no_driver": "needs psycopg; install beaver-memory[postgres]",
+        "wrong_address": "has an address that cannot be read; write postgresql://user:password@host:port/database",
+        "refused": "cannot be reached; check that the server runs, its address, and the network",
+        "password": "refuses the user or the password; check both, and the server's pg_hba.conf",
+        "tls": "cannot be reached with TLS; check sslmode and the certificates",
+        "no_database": "does not exist; create the database, or set another one",
+        "no_vectors": "lacks pgvector; install it, and have an administrator run CREATE EXTENSION vector",
+        "no_rights": "may not be used so by this user; grant it the schema and its tables",
+        "busy": "has no connection left; try again, or allow more connections",
+        "starting": "is starting or stopping; try again",
+        "standby": "accepts no writes; set the address of the primary server",
+        "server_full": "has no disk or memory left; make room on the server and try again",
+        "too_slow": "took too long; try again",
+        "cut_off": "ended the connection; nothing of this was stored; try again",
+        "unsure": "ended the connection before it answered a write; look whether it was stored before you repeat it",
+        "server_failed": "reports an internal error; see the server's log",
+        "damaged": "holds damaged rows; run `beaver memory check`, or restore it from a backup",
+        "replaced_database": "was replaced by another store while it was in use; restart the process",
         "forked": "was opened by another process; open it again in this process",
     }
 )
@@ -81,6 +100,10 @@ class DamagedRow(Exception):
 
 class StoreError(EngineError):
     """The store of memories cannot do its work.
+
+    Args:
+        place: its file, or host, port and name of its database.
+        category: the reason.
 
     Attributes:
         category: the reason, in one word that may be shown anywhere.

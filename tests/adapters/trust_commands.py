@@ -85,6 +85,7 @@ COMMANDS = {
     "plugins enable": Row(("tally",)),
     "sessions delete": Row(("none", "--yes")),
     "sessions export": Row(("none",)),
+    "sessions forget": Row(("harbour", "--dry-run"), "-", "-"),
     "sessions import": Row(("none",)),
     "sessions list": Row((), "-", "-"),
     "sessions rename": Row(("none", "title")),

@@ -96,6 +96,42 @@ FROM (
 ORDER BY score, number DESC
 LIMIT ?
 
+-- name: matching_messages
+SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid
+
+-- name: quoting_sessions
+SELECT DISTINCT messages.session
+FROM words JOIN messages ON messages.number = words.rowid
+WHERE words MATCH ?
+
+-- name: messages_of_turn
+SELECT messages.session, messages.number
+FROM messages JOIN messages AS found ON found.session = messages.session
+WHERE
+    found.number = :number
+    AND messages.number >= coalesce(
+        (SELECT max(number) FROM messages WHERE session = found.session AND role = 'user' AND number <= found.number),
+        found.number
+    )
+    AND messages.number < coalesce(
+        (SELECT min(number) FROM messages WHERE session = found.session AND role = 'user' AND number > found.number),
+        messages.number + 1
+    )
+
+-- name: delete_words_of_message
+DELETE FROM words WHERE rowid = ?
+
+-- name: delete_message
+DELETE FROM messages WHERE number = ?
+
+-- name: recount_messages
+UPDATE sessions
+SET messages = (SELECT count(*) FROM messages WHERE session = :session), opening = NULL
+WHERE number = :session
+
+-- name: rest_of_session
+SELECT messages, title FROM sessions WHERE number = ?
+
 -- name: found_message
 SELECT sessions.id, sessions.number, sessions.user, messages.role, messages.at, messages.text
 FROM messages JOIN sessions ON sessions.number = messages.session

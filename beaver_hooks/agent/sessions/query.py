@@ -52,6 +52,11 @@ def any_of(terms: Sequence[str]) -> str:
     return " OR ".join(map(one, terms))
 
 
+def all_of(terms: Sequence[str]) -> str:
+    """Return the expression for rows with all of the terms."""
+    return " AND ".join(map(one, terms))
+
+
 def one(term: str) -> str:
     """Return the expression for rows with a term."""
     return f'terms : "{term}"'

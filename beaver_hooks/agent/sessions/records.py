@@ -85,6 +85,21 @@ class SearchHit:
 
 
 @attrs.frozen(kw_only=True)
+class ForgetReport:
+    """The turns that were erased because they hold given words.
+
+    Attributes:
+        messages: messages that were erased.
+        sessions: sessions that they belonged to.
+        emptied: how many of these sessions had no other message, and were deleted.
+    """
+
+    messages: int = 0
+    sessions: int = 0
+    emptied: int = 0
+
+
+@attrs.frozen(kw_only=True)
 class ImportReport:
     """The result of an import, in sessions and in messages.
 

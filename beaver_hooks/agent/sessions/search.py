@@ -37,6 +37,12 @@ def search(connection: "apsw.Connection", query: str, limit: int, scope: SearchS
     return [_hit(connection, number, score, wanted) for number, score in [*found.items()][:limit]]
 
 
+def hits(connection: "apsw.Connection", numbers: Sequence[int], words: str) -> list[SearchHit]:
+    """Return the messages with these numbers, with snippets around the words."""
+    wanted = query_terms(words[:LONGEST_QUERY], MOST_TERMS)
+    return [_hit(connection, number, 0.0, wanted) for number in numbers]
+
+
 def snippet(text: str, wanted: Sequence[str]) -> str:
     """Return a part of a text around the first of the terms, else its beginning; on one line."""
     head = text[:SEARCHED_FOR_SNIPPET]

@@ -10,7 +10,15 @@ from typing import Any, TypeVar
 
 from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.agent.sessions.database import SessionDatabase, storage_error
-from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, Resumed, SearchHit, Session, SessionInfo
+from beaver_hooks.agent.sessions.records import (
+    ForgetReport,
+    HiddenEvent,
+    ImportReport,
+    Resumed,
+    SearchHit,
+    Session,
+    SessionInfo,
+)
 from beaver_hooks.agent.sessions.texts import checked_id, new_session_id
 from beaver_hooks.agent.sessions.transactions import Work
 from beaver_hooks.agent.sessions.transfer import read_lines, session_lines
@@ -165,6 +173,10 @@ class SessionStore:
         """
         await self._run(lambda work: work.delete(session_id))
 
+    async def forget(self, words: str, *, user_id: str | None = None) -> ForgetReport:
+        """Erase the turns that hold all of some words in one message, like `delete`; so are sessions without a rest."""
+        return await self._run(lambda work: work.forget(words=words, user=user_id))
+
     # --- All sessions -------------------------------------------------------------------------------------------
 
     async def list(self, limit: int = 50, user_id: str | None = None) -> tuple[SessionInfo, ...]:
@@ -192,6 +204,15 @@ class SessionStore:
         """
         find = partial(Work.search, query=query, limit=_within(limit), within=session_id, without=exclude_session)
         return await self._run(lambda work: find(work, user=user_id))
+
+    async def holding(self, words: str, *, user_id: str | None = None) -> tuple[SearchHit, ...]:
+        """Return the messages that hold all of some words, which `forget` would erase with their turns."""
+        return await self._run(lambda work: work.holding(words=words, user=user_id))
+
+    async def quoting(self, texts: Sequence[str]) -> int:
+        """Return how many sessions have a message that holds all words of one of the texts."""
+        given = tuple(texts)
+        return await self._run(lambda work: work.quoting(given))
 
     async def export(self, session_id: str | None = None) -> AsyncIterator[str]:
         """Yield one session, or all of them, as JSON lines without line ends; each session is consistent."""

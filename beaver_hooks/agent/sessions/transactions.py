@@ -7,11 +7,19 @@ from datetime import datetime
 import attrs
 
 from beaver_hooks.agent.errors import SessionError, UnknownSession
-from beaver_hooks.agent.sessions import reads, writes
+from beaver_hooks.agent.sessions import erasure, reads, writes
 from beaver_hooks.agent.sessions.database import SQL, SessionDatabase
 from beaver_hooks.agent.sessions.query import SearchScope, session_term, user_term
-from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, Resumed, SearchHit, Session, SessionInfo
-from beaver_hooks.agent.sessions.search import search
+from beaver_hooks.agent.sessions.records import (
+    ForgetReport,
+    HiddenEvent,
+    ImportReport,
+    Resumed,
+    SearchHit,
+    Session,
+    SessionInfo,
+)
+from beaver_hooks.agent.sessions.search import hits, search
 from beaver_hooks.agent.sessions.texts import checked_id, kept, title_of
 from beaver_hooks.agent.sessions.transfer import Incoming
 from beaver_hostspecs import Message, Trust
@@ -134,6 +142,28 @@ class Work:
             writes.delete(connection, self._find(session)[0])
             # Interior pages of the index may still name a term.
             connection.execute(SQL["optimise_words"])
+        self._empty_log()
+
+    def quoting(self, texts: Sequence[str]) -> int:
+        """Return how many sessions hold all words of one of the texts in a message."""
+        with self._moment():
+            return erasure.quoting(self._connection, texts)
+
+    def holding(self, *, words: str, user: str | None) -> tuple[SearchHit, ...]:
+        """Return the messages that hold all words, the oldest first."""
+        with self._moment():
+            found = erasure.matching(self._connection, words, _of_user(user))
+            return tuple(hits(self._connection, found, words))
+
+    def forget(self, *, words: str, user: str | None) -> ForgetReport:
+        """Erase the turns that hold all words, without traces in the files."""
+        with self._database.writing() as connection:
+            report = erasure.forget(connection, words, _of_user(user))
+            connection.execute(SQL["optimise_words"])
+        self._empty_log()
+        return report
+
+    def _empty_log(self) -> None:
         engine = driver()
         with contextlib.suppress(engine.BusyError):
             # Another process reads the log; the next deletion, or the last close, empties it.
@@ -205,3 +235,7 @@ class Work:
             yield
         finally:
             self._connection.execute("COMMIT")
+
+
+def _of_user(user: str | None) -> SearchScope:
+    return SearchScope() if user is None else SearchScope(within=(user_term(checked_id(user, "user")),))

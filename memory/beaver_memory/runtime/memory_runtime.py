@@ -119,6 +119,11 @@ class MemoryRuntime:
     import_ = _in_thread(table.IMPORT)
     embed = _in_thread(table.EMBED)
     recover = _in_thread(table.RECOVER)
+    capture = _in_thread(table.CAPTURE)
+    correct = _in_thread(table.CORRECT)
+    undo = _in_thread(table.UNDO)
+    pending = _in_thread(table.PENDING)
+    review = _in_thread(table.REVIEW)
 
     async def carry_out(self, operation: Operation[Q, R], request: Q) -> R:
         """Return the report of an operation of the table.

@@ -1,8 +1,9 @@
 """The operations of a memory, blocking: each takes a request and returns a report."""
 
+import contextlib
 import itertools
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import itemgetter
 
 import attrs
@@ -13,9 +14,24 @@ from beaver_memory.errors import InvalidRequest, StoreError
 from beaver_memory.patterns import parsed
 from beaver_memory.query import Query
 from beaver_memory.records import Owner
+from beaver_memory.runtime.capture_records import (
+    CaptureReport,
+    CaptureRequest,
+    CorrectReport,
+    CorrectRequest,
+    PendingReport,
+    PendingRequest,
+    ReviewReport,
+    ReviewRequest,
+    UndoReport,
+    UndoRequest,
+)
+from beaver_memory.runtime.captures import Captures, never
 from beaver_memory.runtime.export_pages import ExportPages
 from beaver_memory.runtime.gates import first_refusal
-from beaver_memory.runtime.profile import Location, Profile, RuntimeServices
+from beaver_memory.runtime.migration import Migration, MigrationReport
+from beaver_memory.runtime.migration import Progress as MigrationProgress
+from beaver_memory.runtime.profile import Location, PostgresLocation, Profile, RuntimeServices
 from beaver_memory.runtime.projection import memory_block
 from beaver_memory.runtime.recovery import Progress, Recovery
 from beaver_memory.runtime.reports import (
@@ -53,6 +69,7 @@ from beaver_memory.runtime.requests import (
     TimelineRequest,
     WriteRequest,
 )
+from beaver_memory.runtime.stores import tenant_store
 from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS
 
 FITS = 0.01
@@ -86,10 +103,12 @@ class Operations:
     ) -> None:
         self.engine, self._embedder = engine, embedder
         self._profile = profile
+        self._has_project = isinstance(location, PostgresLocation) and bool(location.project)
         self.clock, self.trace, self.troubles = services.clock, services.trace, services.troubles
         self._touched: set[tuple[str, int]] = set()
         self._exports = ExportPages(engine)
         self._recovery = Recovery(engine, embedder, profile, location)
+        self._captures = Captures(engine, profile.capture, services)
         self._lock = threading.Lock()
 
     # --- Writing ------------------------------------------------------------------------------------------------
@@ -143,6 +162,33 @@ class Operations:
     def import_(self, request: ImportRequest) -> WriteReport:
         """Store exported memories."""
         return self.write(WriteRequest(memories=request.memories, mention=False))
+
+    # --- Learning -----------------------------------------------------------------------------------------------
+
+    def capture(self, request: CaptureRequest, was_injected: Callable[[str], bool] = never) -> CaptureReport:
+        """Find statements worth remembering in a conversation, and store what the gates admit.
+
+        Args:
+            request: the conversation.
+            was_injected: whether a text consists of recalled references, which are not learned again.
+        """
+        return self._captures.capture(request, was_injected)
+
+    def correct(self, request: CorrectRequest) -> CorrectReport:
+        """Put a new memory in place of others; they stay, and `as of` finds them."""
+        return self._captures.correct(request)
+
+    def undo(self, request: UndoRequest) -> UndoReport:
+        """Forget the memories of the last captured turn; those that they superseded hold again."""
+        return self._captures.undo(request)
+
+    def pending(self, request: PendingRequest) -> PendingReport:
+        """List the memories that wait for approval."""
+        return self._captures.pending(request)
+
+    def review(self, request: ReviewRequest) -> ReviewReport:
+        """Accept or reject a memory that waits for approval."""
+        return self._captures.review(request)
 
     # --- Reading ------------------------------------------------------------------------------------------------
 
@@ -256,6 +302,20 @@ class Operations:
         """
         return self._recovery.embed(request)
 
+    def migrate(
+        self, target: PostgresLocation, progress: MigrationProgress, *, dry_run: bool = False
+    ) -> MigrationReport:
+        """Copy the whole memory into a tenant of a server, or count what a copy would bring.
+
+        Raises:
+            InvalidRequest: the tenant holds memories that are not of this one.
+            StoreError: the server cannot be used.
+        """
+        with contextlib.closing(tenant_store(target)) as store:
+            self.engine.prepare(store)
+            copy = Migration(self.engine.store, store, target.project, now=self.clock.now(), progress=progress)
+            return copy.run(dry=dry_run)
+
     # --- For the process that holds the memory ------------------------------------------------------------------
 
     def terms(self, text: str) -> frozenset[int]:
@@ -310,6 +370,11 @@ class Operations:
     def is_joint(self) -> bool:
         """Whether global memories lie in the database of the person."""
         return self.engine.is_joint
+
+    @property
+    def has_project(self) -> bool:
+        """Whether the memory belongs to a project, so that memories without a project are of this one."""
+        return self.is_joint or self._has_project
 
     @property
     def personal_trouble(self) -> str | None:

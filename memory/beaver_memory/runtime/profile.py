@@ -1,7 +1,7 @@
 """How a memory works, where it lies, and which services of its process it uses."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -9,7 +9,8 @@ import attrs
 from attrs import field
 from attrs.validators import in_
 
-from beaver_hostspecs import Clock, Report, SystemClock
+from beaver_hostspecs import Clock, Report, Secret, SystemClock
+from beaver_memory.capture.gates.budget import Budget
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.runtime.troubles import Troubles
 
@@ -30,6 +31,36 @@ Vectors = Literal["bytes", "sqlite-vec"]
 Formula = Literal["context", "weighted", "seed-002", "seed-003", "rrf"]
 
 
+Extractors = Literal["rules", "model", "hybrid"]
+
+
+def _texts(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(values)
+
+
+@attrs.frozen(kw_only=True)
+class CaptureProfile:
+    """How a memory learns from conversations.
+
+    Attributes:
+        enabled: the switch.
+        extractor: what finds candidates: `rules`, `model`, or `hybrid` of both; without a model it is `rules`.
+        least_confidence: the confidence from which a message is worth keeping.
+        budget: the most memories of a turn and of a day, and the most calls of a model.
+        paths: patterns of paths that it does not learn from.
+        tags: labels that it does not learn from.
+        projects: patterns of projects that it does not learn from.
+    """
+
+    enabled: bool = True
+    extractor: Extractors = field(default="rules", validator=in_(get_args(Extractors)))
+    least_confidence: float = 0.5
+    budget: Budget = field(factory=Budget)
+    paths: tuple[str, ...] = field(default=(), converter=_texts)
+    tags: tuple[str, ...] = field(default=(), converter=_texts)
+    projects: tuple[str, ...] = field(default=(), converter=_texts)
+
+
 @attrs.frozen(kw_only=True)
 class Profile:
     """How a memory works.
@@ -39,6 +70,7 @@ class Profile:
         embedding: what turns texts into vectors.
         vectors: what finds the nearest vectors: `bytes`, the index itself, or `sqlite-vec`, a table in the database.
         formula: the formula of ranking.
+        capture: how it learns.
         withheld: the names of operations that this memory does not carry out.
     """
 
@@ -46,6 +78,7 @@ class Profile:
     embedding: EmbeddingSettings = field(factory=EmbeddingSettings)
     vectors: Vectors = field(default="bytes", validator=in_(get_args(Vectors)))
     formula: Formula = field(default="context", validator=in_(get_args(Formula)))
+    capture: CaptureProfile = field(factory=CaptureProfile)
     withheld: frozenset[str] = field(default=frozenset(), converter=frozenset)
 
 
@@ -99,7 +132,42 @@ class InMemoryLocation:
         return True
 
 
-Location = SqliteLocation | InMemoryLocation
+@attrs.frozen(kw_only=True)
+class PostgresLocation:
+    """A memory in one tenant of a PostgreSQL database, which other machines may use as well.
+
+    Attributes:
+        url: the address of the database.
+        tenant: the tenant; a tenant that a caller names is a part of it.
+        project: the name of the project; empty for none.
+        schema: the schema of the tables.
+        connections: the most connections of this process.
+        connect_seconds: the most seconds that a connection may take to be made.
+        state_folder: holds the record of the model last in use.
+        person_folder: holds the models; `state_folder` unless given.
+    """
+
+    url: Secret
+    tenant: str
+    project: str = ""
+    schema: str = "beaver_memory"
+    connections: int = 4
+    connect_seconds: int = 3
+    state_folder: Path
+    person_folder: Path = field(default=attrs.Factory(lambda self: self.state_folder, takes_self=True))
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the caller names the database."""
+        return True
+
+    @property
+    def model_folders(self) -> tuple[Path, ...]:
+        """The folders of embedding models."""
+        return self.person_folder, self.state_folder
+
+
+Location = SqliteLocation | InMemoryLocation | PostgresLocation
 """Where a memory lies."""
 
 
@@ -113,6 +181,8 @@ class RuntimeServices:
         clock: the source of time.
         trace: receives each step, without content: `trace(event, **facts)`.
         troubles: what does not work now.
+        ask_model: sends a text to a small language model and returns its answer, within a deadline of its own; `None`
+            without one.
         migrating: receives the progress when a database of an earlier version is brought to this one: its path, the
             number of rows that are done, and of all.
     """
@@ -122,4 +192,5 @@ class RuntimeServices:
     clock: Clock = field(factory=SystemClock)
     trace: Callable[..., None] = field(default=lambda _event, /, **_facts: None, repr=False)
     troubles: Troubles = field(factory=Troubles)
+    ask_model: Callable[[str], object] | None = field(default=None, repr=False)
     migrating: Callable[[Path, int, int], object] = field(default=lambda _path, _done, _total: None, repr=False)

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from beaver_memory.runtime import reports, requests
+from beaver_memory.runtime import capture_records, reports, requests
 from beaver_memory.runtime.operations import Operations
 
 Q = TypeVar("Q")
@@ -191,6 +191,45 @@ RECOVER = Operation(
     callers=OWNER_AND_HOST,
 )
 
+CAPTURE = Operation(
+    name="capture",
+    request=capture_records.CaptureRequest,
+    report=capture_records.CaptureReport,
+    run=Operations.capture,
+    callers=OWNER_AND_HOST,
+    writes=True,
+)
+CORRECT = Operation(
+    name="correct",
+    request=capture_records.CorrectRequest,
+    report=capture_records.CorrectReport,
+    run=Operations.correct,
+    writes=True,
+)
+UNDO = Operation(
+    name="undo",
+    request=capture_records.UndoRequest,
+    report=capture_records.UndoReport,
+    run=Operations.undo,
+    callers=OWNER,
+    writes=True,
+)
+PENDING = Operation(
+    name="pending",
+    request=capture_records.PendingRequest,
+    report=capture_records.PendingReport,
+    run=Operations.pending,
+    callers=OWNER_AND_HOST,
+)
+REVIEW = Operation(
+    name="review",
+    request=capture_records.ReviewRequest,
+    report=capture_records.ReviewReport,
+    run=Operations.review,
+    callers=OWNER,
+    writes=True,
+)
+
 OPERATIONS = OperationTable(
     WRITE,
     RECALL,
@@ -209,5 +248,10 @@ OPERATIONS = OperationTable(
     IMPORT,
     EMBED,
     RECOVER,
+    CAPTURE,
+    CORRECT,
+    UNDO,
+    PENDING,
+    REVIEW,
 )
 """The operations by their names. `capabilities` and `close` belong to the runtime itself."""

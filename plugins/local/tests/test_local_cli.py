@@ -73,6 +73,7 @@ class HostShell:
 
     def __init__(self, folder, section):
         self.folder_of_state, self.section = folder, section
+        self.quoting = lambda _: 0
 
     def call(self, function):
         return asyncio.run(self._call(function))
@@ -81,6 +82,10 @@ class HostShell:
         return plugin_folder(self.folder_of_state, "local")
 
     person_folder = folder
+
+    def quoting_sessions(self, texts):
+        self.asked = list(texts)
+        return self.quoting(texts)
 
     async def _call(self, function):
         config = Config(memory=Memory(sections={"local": self.section}))
@@ -97,6 +102,7 @@ def here(tmp_path, monkeypatch, capsys):
     """
     section = {"enabled": True, "embedding": {"provider": "none"}}
     monkeypatch.setenv("COLUMNS", "120")
+    shell = HostShell(tmp_path / "state", section)
 
     def run(*words, stdin="", terminal=False):
         (tmp_path / "stdin").write_bytes(stdin if isinstance(stdin, bytes) else stdin.encode())
@@ -104,11 +110,11 @@ def here(tmp_path, monkeypatch, capsys):
             patch.setattr(sys, "stdin", typed)
             for each in (sys.stdin, sys.stdout, sys.stderr):
                 patch.setattr(each, "isatty", lambda: terminal, raising=False)
-            code = _code([*map(str, words)], HostShell(tmp_path / "state", section))
+            code = _code([*map(str, words)], shell)
         out, err = capsys.readouterr()
         return Ran(out=out, err=err, code=code)
 
-    run.section = section
+    run.section, run.shell = section, shell
     return run
 
 
@@ -448,7 +454,7 @@ def test_forget_shows_asks_and_erases(local, beaver, tmp_path):
         "there is no terminal to ask for confirmation; add --yes" in refused.err,
         len(kept),
     )
-    assert {"dry_run": False, "forgotten": [{"id": 1}]} == gone.json
+    assert {"dry_run": False, "forgotten": [{"id": 1}], "quoting_sessions": 0} == gone.json
     assert [] == [path.name for path in files if b"deployed from" in path.read_bytes()]
     assert [2] == [each["id"] for each in local("list", "--json").json["memories"]]
     assert 1 == sum(event["name"] == "memory_forgotten" for event in events)
@@ -854,6 +860,48 @@ def test_forget_says_what_it_did(here):
         "Nothing was forgotten; without --dry-run, 1 memory would be."
         in (here("add", "x"), here("forget", 2, "--dry-run"))[1].out
     )
+
+
+def test_forget_counts_the_sessions_that_quote_it(local, beaver):
+    """`forget` says how many sessions may quote the memory, and `beaver sessions forget` erases those turns."""
+    local("add", STABLE)
+    beaver("run", "Where is billing deployed from?")
+    beaver("run", "Something else?", "--no-memory")
+    gone, shown = local("forget", 1, "--yes"), beaver("sessions", "forget", "billing", "deployed", "--yes")
+
+    assert "1 session may quote it; to erase that: beaver sessions forget WORDS" == gone.out.splitlines()[1]
+    assert "Erased 2 messages of 1 session; 1 session had no other, and is deleted.\n" == shown.out
+    assert 1 == len(beaver("sessions", "list", "--json").json["sessions"])
+
+
+def test_forget_where_the_sessions_cannot_be_read(here):
+    """A memory is forgotten although the sessions cannot be read, and a warning says that the count is unknown."""
+
+    def fail(_):
+        raise PluginError("They are locked.", plugin="x")
+
+    here("add", STABLE)
+    here.shell.quoting = fail
+    ran = here("forget", 1, "--yes")
+
+    assert (0, "Forgot 1 memory: texts, vectors and the texts in the history are erased.\n") == (ran.code, ran.out)
+    assert "It is unknown whether stored sessions quote what was forgotten. They are locked.\n" == ran.err
+
+
+def test_adding_many_on_a_full_disk(beaver, tmp_path):
+    """When the disk is full, `add --json-lines` prints the ids of the memories before, which are kept, and says why."""
+    many = "".join(
+        json.dumps({"title": f"fact {at}", "narrative": f"{at} " + "long " * 100}) + "\n" for at in range(2_000)
+    )
+    script = 'ulimit -f 3000; exec "$0" -m beaver_hooks.cli memory add --json-lines'
+    ran = subprocess.run(
+        ["sh", "-c", script, sys.executable],
+        input=many, env=beaver.environment, cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    ids = ran.stdout.split()
+
+    assert (6, True, True) == (ran.returncode, 0 < len(ids) < 2_000, "the disk is full; make room" in ran.stderr)
+    assert len(ids) == beaver("memory", "stats", "--json").json["memories"]
 
 
 def test_reindex_as_text(here):

@@ -277,3 +277,13 @@ async def test_search_for_a_phrase(run, memory):
     assert ["A blue whale dives.", "The whale is blue."] == [
         (await run("search", *words.split())).rpartition(": ")[2] for words in ('"blue whale"', 'whal* "is blue"')
     ]
+
+
+@pytest.mark.parametrize("words", [("--all", "yes"), ("all",), ("--all",)])
+async def test_forgetting_all_at_once(memory, run, words):
+    """`forget --all` in a conversation names the command of the terminal, and forgets nothing."""
+    add(memory)
+
+    with pytest.raises(CommandRefused, match="All of them: `beaver memory forget --all` in a terminal"):
+        await run("forget", *words)
+    assert 1 == memory.operations.engine.store.count(Owner(user="ann"))

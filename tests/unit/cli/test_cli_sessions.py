@@ -485,3 +485,27 @@ def test_on_a_real_terminal(stored, scratch):
     os.close(ours)
     assert b"\x1b" not in said
     assert b"s1  2 messages  tea" in said
+
+
+def test_forgetting_words(cli, stored):
+    """`forget` shows the messages on a dry run, needs --yes without a terminal, and erases their turns."""
+    stored("s1", "green tea", "black coffee")
+    stored("s2", "green tea")
+    dry, refused = cli("sessions", "forget", "tea", "green", "--dry-run"), cli("sessions", "forget", "tea")
+    before = ids(cli)
+    gone, again = (cli("sessions", "forget", "tea", "green", "--yes", *more) for more in ((), ("--json",)))
+
+    assert (0, 4, True) == (dry.code, dry.out.count("green tea"), "Nothing was forgotten; without --dry-run" in dry.out)
+    assert (2, True, ["s2", "s1"]) == (refused.code, "add --yes, or --dry-run to see" in refused.err, before)
+    assert (0, "Erased 4 messages of 2 sessions; 1 session had no other, and is deleted.\n") == (gone.code, gone.out)
+    nothing = {"dryRun": False, "messages": 0, "sessions": 0, "deletedSessions": 0, "found": []}
+    assert (0, nothing, ["s1"]) == (again.code, again.json, ids(cli))
+
+
+@pytest.mark.parametrize("session", [None, "s1"])
+def test_forgetting_words_that_are_not_there(cli, stored, session):
+    """`forget` without a matching message says so."""
+    if session is not None:
+        stored(session, "green tea")
+
+    assert "No stored message has all of these words.\n" == cli("sessions", "forget", "coffee", "--yes").out

@@ -80,6 +80,8 @@ class Lease:
 
     def fault(self) -> str:
         """Return why the names no longer lead to the opened files, as a category; empty if they do."""
+        if self._is_intact():
+            return ""
         found = self._found()
         if found == self._files:
             return ""
@@ -168,6 +170,15 @@ class Lease:
         if found[1] and (found[0] == database) != (found[1] == log):
             with contextlib.suppress(OSError):
                 Path(self._names[1]).replace(f"{self._names[1]}.replaced")
+
+    def _is_intact(self) -> bool:
+        """Return whether all files are certainly those that were opened; quick, because each use asks."""
+        stat, (database, log, index), files = os.stat, self._names, self._files
+        try:
+            one, two, three = stat(database), stat(log), stat(index)
+        except OSError:
+            return False
+        return files == ((one.st_dev, one.st_ino), (two.st_dev, two.st_ino), (three.st_dev, three.st_ino))
 
     def _found(self) -> tuple[Inode, ...]:
         return tuple(map(inode_of, self._names))

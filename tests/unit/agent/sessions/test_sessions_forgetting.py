@@ -1,8 +1,9 @@
-"""A deleted session leaves none of its words in the files."""
+"""A deleted session, or a forgotten turn, leaves none of its words in the files."""
 
 import random
 import string
 
+from beaver_hooks.agent.sessions.records import ForgetReport
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hostspecs import Message
 
@@ -46,3 +47,70 @@ async def test_no_byte_of_a_deleted_session_is_left(tmp_path):
     await store.close()
 
     assert ({*gone}, set(), ["b"] * 100, ()) == (before, after, hits, problems)
+
+
+async def exchange(store, session, prompt, *answers):
+    await store.ensure(session, session)
+    messages = [Message(role="user", text=prompt), *(Message(role="assistant", text=each) for each in answers)]
+    await store.append_exchange(session, messages)
+
+
+async def said(store):
+    """Return title and texts of each session, by its id."""
+    sessions = [await store.show(each.id) for each in await store.list()]
+    return {each.info.id: (each.info.title, [message.text for message in each.messages]) for each in sessions}
+
+
+async def test_forgetting_words(tmp_path):
+    """The turns that hold all words are erased with prompt and answer, and a session without another turn with them."""
+    store = SessionStore.open(tmp_path / "state")
+    await exchange(store, "a", "When is the release?", "The zqquokka releases on Thursday.")
+    await exchange(store, "a", "And the tests?", "On Friday.")
+    await exchange(store, "b", "Zqquokka release on Thursday", "Noted.")
+    await exchange(store, "c", "Is there a zqquokka?", "No.")
+    quoting = [await store.quoting(texts) for texts in (["zqquokka release Thursday"], ["nothing", "zqquokka"], ["?!"])]
+    found = [hit.session for hit in await store.holding("thursday ZQQUOKKA")]
+    other = await store.forget("thursday zqquokka", user_id="c")
+    report = await store.forget("thursday zqquokka")
+    rest = await said(store)
+    hits = [hit.session for hit in await store.search("zqquokka")]
+    problems = await store.integrity()
+    await store.close()
+
+    assert ([2, 3, 0], ["a", "b"]) == (quoting, found)
+    assert (ForgetReport(), ForgetReport(messages=4, sessions=2, emptied=1)) == (other, report)
+    assert {
+        "a": ("And the tests?", ["And the tests?", "On Friday."]),
+        "c": ("Is there a zqquokka?", ["Is there a zqquokka?", "No."]),
+    } == rest
+    assert (["c"], ()) == (hits, problems)
+
+
+async def test_a_title_of_the_words_is_forgotten(tmp_path):
+    """A title that holds all words goes with the turn, and another title stays."""
+    store = SessionStore.open(tmp_path / "state")
+    for session, title in (("a", "The zqquokka, Thursday"), ("b", "Planning")):
+        await exchange(store, session, "When?", "Thursday, zqquokka.")
+        await exchange(store, session, "Thanks", "Good.")
+        await store.rename(session, title)
+    await store.forget("zqquokka thursday")
+    rest = await said(store)
+    await store.close()
+
+    assert {"a": "Thanks", "b": "Planning"} == {session: title for session, (title, _) in rest.items()}
+
+
+async def test_no_byte_of_a_forgotten_turn_is_left(tmp_path):
+    """No file holds a word of the erased turns."""
+    chance = random.Random(2)
+    gone = [word(chance) for _ in range(60)]
+    store = SessionStore.open(tmp_path / "state")
+    for at in range(0, 60, 3):
+        await exchange(store, "a", f"{gone[at]} zqneedle", f"{gone[at + 1]} {gone[at + 2]} " * 30)
+        await exchange(store, "a", "Something else", "Yes")
+    before = left(tmp_path / "state", gone)
+    report = await store.forget("zqneedle")
+    after = left(tmp_path / "state", gone)
+    await store.close()
+
+    assert (ForgetReport(messages=40, sessions=1), {*gone}, set()) == (report, before, after)

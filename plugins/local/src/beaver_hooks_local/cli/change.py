@@ -14,7 +14,7 @@ from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.cli.search import ensure_all
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.plugin import Local
-from beaver_hostspecs import Shell
+from beaver_hostspecs import BeaverError, Shell
 from beaver_memory.records import Memory
 from beaver_memory.runtime.requests import MOST_LISTED, ForgetRequest, GetRequest, ListRequest, PinRequest
 
@@ -82,11 +82,24 @@ def forget(
         gone = _forgotten(shell, found, which)
     if as_json:
         shown = [record(each) for each in found] if dry else [{"id": id_} for id_ in gone]
-        say_json({"dry_run": dry, "forgotten": shown})
+        quoting = {} if dry else {"quoting_sessions": _quoting(shell, found)}
+        say_json({"dry_run": dry, "forgotten": shown, **quoting})
     elif dry:
         say(f"{_listed(found)}\nNothing was forgotten; without --dry-run, {counted(len(found), 'memory')} would be.")
     else:
         say(f"Forgot {counted(len(gone), 'memory')}: texts, vectors and the texts in the history are erased.")
+        if quoting_sessions := _quoting(shell, found):
+            say(f"{counted(quoting_sessions, 'session')} may quote it; to erase that: beaver sessions forget WORDS")
+
+
+def _quoting(shell: Shell, forgotten: Sequence[Memory]) -> int | None:
+    """Return how many stored sessions may still quote forgotten memories; `None` if that cannot be known."""
+    texts = [text for each in forgotten for text in (each.title, each.narrative) if text]
+    try:
+        return shell.quoting_sessions(texts)
+    except BeaverError as error:
+        say(f"It is unknown whether stored sessions quote what was forgotten. {error}", err=True)
+        return None
 
 
 def _pinned(shell: Shell, ids: tuple[int, ...], which: OwnerOptions, *, pinned: bool, as_json: bool) -> None:
@@ -180,6 +193,10 @@ def _forgotten(shell: Shell, found: Sequence[Memory], which: OwnerOptions) -> li
                     plugin.setup.report.event("memory_forgotten", memory=id_, store=stores[id_])
                 gone += done
                 bar(len(gone), len(ids), "forgetting")
+        except BaseException:
+            if gone:
+                say(f"Before this failed, {len(gone)} of {counted(len(ids), 'memory')} were forgotten.", err=True)
+            raise
         finally:
             bar.end()
         return gone

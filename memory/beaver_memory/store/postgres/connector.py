@@ -1,0 +1,188 @@
+"""Opens the database, lends its connections, and turns its faults into store errors.
+
+A statement that is alone has a transaction of its own. `moment` lends a connection that sees one moment of the
+database; `writing` commits at the end of its block. After a fault the connection is closed and the next call makes a
+new one.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from beaver_hostspecs import Secret
+from beaver_memory.errors import DamagedRow, StoreError
+from beaver_memory.store.postgres.address import Address
+from beaver_memory.store.postgres.driver import connect, driver
+from beaver_memory.store.postgres.faults import category_of, category_of_refusal
+from beaver_memory.store.postgres.pool import MOST, ConnectionPool
+from beaver_memory.store.postgres.preparation import prepare, read_scripts
+from beaver_memory.store.postgres.queries import postgres_queries
+
+_SQL = postgres_queries("connector")
+
+_ENDING = frozenset({"cut_off", "starting", "refused"})
+"""Categories of faults after which no connection is of use."""
+
+_UNSURE = frozenset({"cut_off", "server_failed"})
+"""Categories of faults that leave open whether a commit was carried out."""
+
+
+class Connector:
+    """Holds the connections of one store, for all threads of one process.
+
+    Args:
+        url: the address of the database.
+        schema: the schema of the tables.
+        most: how many connections there may be.
+        scripts: the migrations, oldest first; the store's own unless given.
+    """
+
+    def __init__(
+        self,
+        url: Secret,
+        schema: str,
+        most: int = MOST,
+        scripts: Sequence[str] | None = None,
+        *,
+        connect_seconds: int | None = None,
+    ) -> None:
+        self._address = Address(url, connect_seconds)
+        self._schema = schema
+        self._scripts = read_scripts() if scripts is None else tuple(scripts)
+        self._pid = os.getpid()
+        self._pool = ConnectionPool(self._connect, self._address.place, most)
+        self._path = ""
+        self._closed = False
+        self.identity = ""
+
+    @property
+    def place(self) -> str:
+        """Host, port and name of the database."""
+        return self._address.place
+
+    def open(self) -> None:
+        """Make the tables if they are missing, and bring them up to date.
+
+        Raises:
+            StoreError: the database cannot be used.
+        """
+        with self.reading() as connection:
+            self.identity = self._identity(connection)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Any]:
+        """Lend a connection for single statements.
+
+        Raises:
+            StoreError: the database cannot be read.
+        """
+        self._verify()
+        with self._faults(), self._pool.lend() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def moment(self) -> Iterator[Any]:
+        """Lend a connection that sees one moment of the database for a block.
+
+        Raises:
+            StoreError: the database cannot be read.
+        """
+        with self.reading() as connection:
+            connection.execute(_SQL["begin_moment"])
+            yield connection
+            connection.execute(_SQL["commit"])
+
+    @contextlib.contextmanager
+    def settling(self) -> Iterator[Any]:
+        """Lend a connection for a block, as `writing` does, without the lock that writers of terms share."""
+        with self._committing(pipelined=False) as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def writing(self, *, pipelined: bool = True) -> Iterator[Any]:
+        """Lend a connection for a block; commit at its end, durably, or undo all of it.
+
+        Args:
+            pipelined: the statements of the block go to the server together, until a result is fetched; without it,
+                COPY is possible.
+
+        Raises:
+            StoreError: nothing of the block was written; with the category `unsure`, that is not known.
+        """
+        with self._committing(pipelined=pipelined) as connection:
+            connection.execute(_SQL["share_terms"])
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections; a lent connection is closed when it is given back."""
+        if os.getpid() == self._pid:
+            self._closed = True
+            self._pool.drop()
+
+    @contextlib.contextmanager
+    def _committing(self, *, pipelined: bool) -> Iterator[Any]:
+        self._verify()
+        with (
+            self._faults(),
+            self._pool.lend() as connection,
+            connection.pipeline() if pipelined else contextlib.nullcontext() as pipeline,
+        ):
+            connection.execute(_SQL["begin"])
+            yield connection
+            self._commit(connection, pipeline)
+
+    def _commit(self, connection: Any, pipeline: Any) -> None:
+        try:
+            connection.execute(_SQL["commit"])
+            if pipeline is not None:
+                pipeline.sync()
+        except driver().Error as error:
+            category = category_of(error)
+            raise StoreError(self.place, "unsure" if category in _UNSURE else category) from error
+
+    def _connect(self) -> Any:
+        try:
+            connection = connect(self._address.parameters)
+        except driver().Error as error:
+            raise StoreError(self.place, category_of_refusal(error)) from None
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: Any) -> None:
+        if not self._path:
+            self._path = prepare(connection, self.place, self._schema, self._scripts)
+        connection.execute(_SQL["settings"], {"path": self._path})
+        if self.identity and self._identity(connection) != self.identity:
+            raise StoreError(self.place, "replaced_database")
+
+    def _identity(self, connection: Any) -> str:
+        return str(connection.execute(_SQL["identity"]).fetchone()[0])
+
+    def _verify(self) -> None:
+        if os.getpid() != self._pid:
+            raise StoreError(self.place, "forked")
+        if self._closed:
+            raise StoreError(self.place, "closed")
+
+    @contextlib.contextmanager
+    def _faults(self) -> Iterator[None]:
+        try:
+            yield
+        except StoreError as error:
+            self._afterwards(error.category)
+            raise
+        except DamagedRow as error:
+            raise StoreError(self.place, "damaged") from error
+        except driver().Error as error:
+            category = category_of(error)
+            self._afterwards(category)
+            raise StoreError(self.place, category) from error
+
+    def _afterwards(self, category: str) -> None:
+        if category in _ENDING:
+            self._pool.drop()

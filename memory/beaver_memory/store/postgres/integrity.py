@@ -1,0 +1,95 @@
+"""Counts the contents of a store, and finds damage in it."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from beaver_memory.records import Owner
+from beaver_memory.store.checksums import change_checksum, vector_checksum
+from beaver_memory.store.postgres.embeddings import data_of
+from beaver_memory.store.postgres.owners import OwnerKey, all_owners
+from beaver_memory.store.postgres.queries import postgres_queries
+from beaver_memory.store.postgres.rows import COLUMNS, folded_of, is_whole, labels_of, stored_of
+from beaver_memory.store.postgres.words import words_of
+
+_SQL = postgres_queries("integrity")
+
+AT_ONCE = 2_000
+"""Rows that are read at once."""
+
+_RULES = (
+    ("wrong_counts_of_owners", "owners have wrong counts"),
+    ("wrong_versions", "memories have versions that do not exist yet"),
+    ("wrong_twins", "versions are used twice"),
+    ("wrong_ids", "memories have ids that no process has taken"),
+    ("wrong_texts", "memories have no texts, or texts no memory"),
+    ("wrong_embeddings", "embeddings do not belong to their memories"),
+    ("wrong_counts_of_embeddings", "owners have wrong counts of embeddings"),
+    ("wrong_history", "entries of the history do not belong to a memory"),
+)
+
+
+def stats(connection: Any) -> dict[str, Any]:
+    """Return the counts of the store, by name."""
+    by_store = _counts(connection, "count_by_store")
+    return {
+        "memories": sum(by_store.values()),
+        "forgotten": _number(connection, "count_forgotten"),
+        "owners": _number(connection, "count_owners"),
+        "stores": by_store,
+        "types": _counts(connection, "count_by_type"),
+        "embeddings": _counts(connection, "count_by_model"),
+        "bytes": _number(connection, "count_bytes"),
+    }
+
+
+def problems(connection: Any) -> list[str]:
+    """Return the problems of the store, one sentence each."""
+    counts = ((_number(connection, rule), what) for rule, what in _RULES)
+    tenants = connection.execute(_SQL["tenants"]).fetchall()
+    return [*(f"{count} {what}." for count, what in counts if count), *damage(connection, tenants)]
+
+
+def damage(connection: Any, tenants: Iterable[tuple[int, str]]) -> Iterator[str]:
+    """Yield the rows of tenants that do not have their checksum, or the columns that are made from others."""
+    for tenant, name in tenants:
+        owners = all_owners(connection, tenant)
+        yield from (f"{what} (tenant {name!r})." for what in _damaged_memories(connection, tenant, owners))
+        yield from (f"{what} (tenant {name!r})." for what in _damaged_others(connection, tenant))
+
+
+def _damaged_memories(connection: Any, tenant: int, owners: dict[int, Owner]) -> Iterator[str]:
+    sql = _SQL["memories_after"].format(columns=COLUMNS)
+    for id_, owner, labels, words, folded, *row in _pages(connection, sql, tenant):
+        found = stored_of(row, owners) if is_whole(row, owners) else None
+        if found is None:
+            yield f"Memory {id_} is damaged"
+        elif (
+            set(labels) != set(labels_of(found.memory))
+            or folded != folded_of(found.memory)
+            or words != words_of(OwnerKey(tenant, owner), found.terms)
+        ):
+            yield f"Memory {id_} has wrong labels or words"
+
+
+def _damaged_others(connection: Any, tenant: int) -> Iterator[str]:
+    for id_, event, at, old, new, checksum in connection.execute(_SQL["histories"], {"tenant": tenant}, binary=True):
+        if change_checksum(id_, event, at, old, new) != checksum:
+            yield f"The history of memory {id_} is damaged"
+    for id_, model, half, raw, checksum in connection.execute(_SQL["vectors"], {"tenant": tenant}, binary=True):
+        if vector_checksum(id_, model, data_of(half, raw)) != checksum:
+            yield f"An embedding of memory {id_} is damaged"
+
+
+def _pages(connection: Any, sql: str, tenant: int) -> Iterator[Any]:
+    after = 0
+    while rows := connection.execute(sql, {"tenant": tenant, "after": after, "limit": AT_ONCE}, binary=True).fetchall():
+        yield from rows
+        after = rows[-1][0]
+
+
+def _counts(connection: Any, query: str) -> dict[str, int]:
+    return {str(name): int(count) for name, count in connection.execute(_SQL[query])}
+
+
+def _number(connection: Any, query: str) -> int:
+    return int(connection.execute(_SQL[query]).fetchone()[0])

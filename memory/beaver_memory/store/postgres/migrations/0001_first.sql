@@ -1,0 +1,170 @@
+-- Times are microseconds since the epoch, UTC. Lists are JSON texts. No text holds NUL or a lone surrogate.
+-- Every table of the users is keyed by tenant first and distributed by it: 16 partitions by hash. On Citus the shards
+-- take their place: see docs/how-to/memories-in-postgresql.md.
+CREATE TABLE store_facts (
+    name  text PRIMARY KEY,
+    value text NOT NULL
+);
+
+INSERT INTO store_facts VALUES ('identity', replace(gen_random_uuid()::text, '-', '')), ('analyser', '0');
+
+-- `next_id` is the first id that no process has taken.
+CREATE TABLE tenants (
+    tenant  bigint PRIMARY KEY,
+    name    text COLLATE "C" NOT NULL UNIQUE,
+    next_id bigint NOT NULL DEFAULT 1
+) WITH (fillfactor = 50);
+
+CREATE TABLE models (
+    model integer PRIMARY KEY,
+    name  text COLLATE "C" NOT NULL UNIQUE
+);
+
+-- `counter` gives the versions of the owner's memories and embeddings. Each write updates or locks this row first, and
+-- keeps it until its commit: so versions become visible in their order. `last_version` is that of the newest change of
+-- a memory; `live` the number of memories that are not forgotten, and `terms_length` the sum of their lengths.
+CREATE TABLE owners (
+    tenant       bigint NOT NULL,
+    owner        integer NOT NULL,
+    name         text COLLATE "C" NOT NULL,
+    counter      bigint NOT NULL DEFAULT 0,
+    last_version bigint NOT NULL DEFAULT 0,
+    live         bigint NOT NULL DEFAULT 0,
+    terms_length bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (tenant, owner),
+    UNIQUE (tenant, name)
+) PARTITION BY HASH (tenant);
+
+-- The short rows, which filters and ranking read. A forgotten memory keeps its row and its id, without content.
+-- `labels` are tags, people and paths: see `labels.py`. `words` are the terms, salted with the owner: see `words.py`.
+CREATE TABLE observations (
+    tenant           bigint NOT NULL,
+    id               bigint NOT NULL,
+    owner            integer NOT NULL,
+    version          bigint NOT NULL,
+    created_at       bigint NOT NULL,
+    updated_at       bigint NOT NULL,
+    added_at         bigint NOT NULL,
+    expires_at       bigint,
+    valid_from       bigint,
+    valid_until      bigint,
+    deleted_at       bigint,
+    last_accessed_at bigint,
+    confidence       double precision NOT NULL,
+    importance       double precision NOT NULL,
+    mention_count    bigint NOT NULL,
+    token_count      bigint NOT NULL,
+    length           bigint NOT NULL,
+    checksum         bigint NOT NULL,
+    pinned           smallint NOT NULL,
+    store            text COLLATE "C" NOT NULL,
+    type             text COLLATE "C" NOT NULL,
+    scope            text COLLATE "C" NOT NULL,
+    project          text COLLATE "C" NOT NULL,
+    session          text COLLATE "C" NOT NULL,
+    agent            text COLLATE "C" NOT NULL,
+    source           text COLLATE "C" NOT NULL,
+    speaker          text COLLATE "C" NOT NULL,
+    origin           text COLLATE "C" NOT NULL,
+    tags             text COLLATE "C" NOT NULL,
+    related_files    text COLLATE "C" NOT NULL,
+    related_people   text COLLATE "C" NOT NULL,
+    labels           text[] COLLATE "C" NOT NULL,
+    hash             bytea NOT NULL,
+    terms            bytea NOT NULL,
+    words            bigint[] NOT NULL,
+    PRIMARY KEY (tenant, id)
+) PARTITION BY HASH (tenant);
+
+CREATE INDEX observations_by_version ON observations (tenant, owner, version);
+CREATE INDEX observations_by_time ON observations (tenant, owner, created_at, id) WHERE deleted_at IS NULL;
+-- The index holds eight bytes of each hash; the store compares the whole hash afterwards.
+CREATE INDEX observations_by_hash ON observations (tenant, owner, substring(hash FROM 1 FOR 8))
+WHERE deleted_at IS NULL;
+CREATE INDEX observations_by_word ON observations USING gin (words) WITH (fastupdate = off);
+
+-- The texts of a live memory, apart from its short row. `folded` holds the words that phrases and prefixes are compared
+-- with: see `word_search.py`.
+CREATE TABLE texts (
+    tenant    bigint NOT NULL,
+    id        bigint NOT NULL,
+    title     text COLLATE "C" NOT NULL,
+    summary   text COLLATE "C" NOT NULL,
+    facts     text COLLATE "C" NOT NULL,
+    narrative text COLLATE "C" NOT NULL,
+    keywords  text COLLATE "C" NOT NULL,
+    folded    text COLLATE "C" NOT NULL,
+    PRIMARY KEY (tenant, id)
+) PARTITION BY HASH (tenant);
+
+-- `data` holds the values of all passages. Values that a `halfvec` cannot hold are in `raw`, as they were given.
+CREATE TABLE embeddings (
+    tenant   bigint NOT NULL,
+    memory   bigint NOT NULL,
+    model    integer NOT NULL,
+    owner    integer NOT NULL,
+    version  bigint NOT NULL,
+    checksum bigint NOT NULL,
+    data     halfvec,
+    raw      bytea,
+    PRIMARY KEY (tenant, memory, model)
+) PARTITION BY HASH (tenant);
+
+CREATE INDEX embeddings_by_version ON embeddings (tenant, owner, model, version);
+
+-- How many memories of an owner have an embedding by a model.
+CREATE TABLE embedded (
+    tenant  bigint NOT NULL,
+    owner   integer NOT NULL,
+    model   integer NOT NULL,
+    vectors bigint NOT NULL,
+    PRIMARY KEY (tenant, owner, model)
+) PARTITION BY HASH (tenant);
+
+-- The changes of a memory. Its addition has no entry, because the memory's own row records it.
+CREATE TABLE history (
+    tenant   bigint NOT NULL,
+    memory   bigint NOT NULL,
+    version  bigint NOT NULL,
+    at       bigint NOT NULL,
+    checksum bigint NOT NULL,
+    event    text COLLATE "C" NOT NULL,
+    old      text COLLATE "C" NOT NULL,
+    new      text COLLATE "C" NOT NULL,
+    PRIMARY KEY (tenant, memory, version)
+) PARTITION BY HASH (tenant);
+
+CREATE TABLE session_summaries (
+    tenant            bigint NOT NULL,
+    owner             integer NOT NULL,
+    agent             text COLLATE "C" NOT NULL,
+    session           text COLLATE "C" NOT NULL,
+    request           text COLLATE "C" NOT NULL,
+    outcome           text COLLATE "C" NOT NULL,
+    decisions         text COLLATE "C" NOT NULL,
+    open_items        text COLLATE "C" NOT NULL,
+    observation_count bigint NOT NULL,
+    created_at        bigint NOT NULL,
+    PRIMARY KEY (tenant, owner, agent, session)
+) PARTITION BY HASH (tenant);
+
+DO $$
+DECLARE
+    place record;
+BEGIN
+    FOR place IN
+        SELECT t.name, n.number, t.settings
+        FROM generate_series(0, 15) AS n (number)
+        CROSS JOIN (
+            VALUES
+                ('owners', 'fillfactor = 50'), ('observations', 'fillfactor = 90'), ('texts', 'fillfactor = 100'),
+                ('embeddings', 'toast_tuple_target = 8160'), ('embedded', 'fillfactor = 50'),
+                ('history', 'fillfactor = 100'), ('session_summaries', 'fillfactor = 90')
+        ) AS t (name, settings)
+    LOOP
+        EXECUTE format(
+            'CREATE TABLE %I PARTITION OF %I FOR VALUES WITH (MODULUS 16, REMAINDER %s) WITH (%s)',
+            place.name || '_' || place.number, place.name, place.number, place.settings
+        );
+    END LOOP;
+END $$;

@@ -1,0 +1,138 @@
+"""Numbers of tenants and owners, and ids of memories, which a process takes in blocks.
+
+Rows refer to a tenant and to an owner by small numbers, which never change. A number is given in a transaction of its
+own: it stays when the write that needed it fails.
+"""
+
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+import attrs
+
+from beaver_memory.records import Owner
+from beaver_memory.store.postgres.queries import postgres_queries
+from beaver_memory.texts import cleaned
+
+_SQL = postgres_queries("owners")
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+MOST_KNOWN = 10_000
+BLOCK = 64
+"""Ids that a process takes at once."""
+
+
+@attrs.frozen
+class OwnerKey:
+    """The numbers of an owner and of its tenant; ordered, so that every write locks owners in one order."""
+
+    tenant: int
+    owner: int
+
+
+class OwnerNumbers:
+    """Finds the numbers of tenants and owners, and caches them. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._tenants: dict[str, int] = {}
+        self._owners: dict[Owner, OwnerKey] = {}
+
+    def tenant(self, connection: Any, name: str) -> int:
+        """Return the number of a tenant, 0 for one without memories."""
+        known = self._tenants.get(name)
+        if known is None:
+            row = connection.execute(_SQL["find_tenant"], {"name": cleaned(name)}).fetchone()
+            known = 0 if row is None else self._keep(self._tenants, name, int(row[0]))
+        return known
+
+    def key(self, connection: Any, owner: Owner) -> OwnerKey | None:
+        """Return the numbers of an owner, `None` for one without memories."""
+        known = self._owners.get(owner)
+        if known is None and (tenant := self.tenant(connection, owner.tenant)):
+            given = {"tenant": tenant, "name": cleaned(owner.user)}
+            row = connection.execute(_SQL["find_owner"], given).fetchone()
+            known = None if row is None else self._keep(self._owners, owner, OwnerKey(tenant, int(row[0])))
+        return known
+
+    def keys(self, connection: Any, owners: Iterable[Owner]) -> dict[int, Owner]:
+        """Return those of a tenant's owners who have memories, by number."""
+        found = ((self.key(connection, owner), owner) for owner in owners)
+        return {key.owner: owner for key, owner in found if key is not None}
+
+    def give(self, connection: Any, owner: Owner) -> OwnerKey:
+        """Return the numbers of an owner, new ones if it has none. The connection has no transaction."""
+        known = self.key(connection, owner)
+        while known is None:
+            tenant = self._give_tenant(connection, owner.tenant)
+            connection.execute(_SQL["add_owner"], {"tenant": tenant, "name": cleaned(owner.user)})
+            known = self.key(connection, owner)
+        return known
+
+    def _give_tenant(self, connection: Any, name: str) -> int:
+        while not (known := self.tenant(connection, name)):
+            # Another process may take the number, or add the tenant.
+            connection.execute(_SQL["add_tenant"], {"name": cleaned(name)})
+        return known
+
+    def _keep(self, known: dict[K, V], key: K, value: V) -> V:
+        if len(known) >= MOST_KNOWN:
+            known.clear()
+        known[key] = value
+        return value
+
+
+class IdBlocks:
+    """Gives ids of memories: within a tenant none is given twice, by any process. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._left: dict[int, range] = {}
+
+    def take(self, connection: Any, tenant: int, count: int) -> list[int]:
+        """Return ids, each greater than those before. The connection has no transaction."""
+        with self._lock:
+            left = self._left.get(tenant, range(0))
+            found = list(left[:count])
+            if len(found) < count:
+                size = max(BLOCK, count - len(found))
+                row = connection.execute(_SQL["take_ids"], {"tenant": tenant, "count": size}).fetchone()
+                left = range(row[0] - size, row[0])
+                missing = count - len(found)
+                found, left = [*found, *left[:missing]], left[missing:]
+            else:
+                left = left[count:]
+            if len(self._left) >= MOST_KNOWN:
+                self._left.clear()
+            self._left[tenant] = left
+        return found
+
+
+def tenant_of(owners: Sequence[Owner]) -> str:
+    """Return the tenant of owners.
+
+    Raises:
+        ValueError: they are of several tenants.
+    """
+    names = {owner.tenant for owner in owners}
+    if len(names) > 1:
+        raise ValueError("owners must be of one tenant: an id names one memory within a tenant")
+    return names.pop() if names else ""
+
+
+def live(connection: Any, key: OwnerKey) -> int:
+    """Return how many memories of an owner are not forgotten."""
+    row = connection.execute(_SQL["live"], {"tenant": key.tenant, "owner": key.owner}).fetchone()
+    return int(row[0]) if row else 0
+
+
+def live_owners(connection: Any) -> list[Owner]:
+    """Return the owners who have memories that are not forgotten."""
+    return [Owner(tenant=tenant, user=user) for tenant, user in connection.execute(_SQL["live_owners"])]
+
+
+def all_owners(connection: Any, tenant: int) -> dict[int, Owner]:
+    """Return the owners of a tenant by number."""
+    rows = connection.execute(_SQL["owners_of_tenant"], {"tenant": tenant})
+    return {number: Owner(tenant=name, user=user) for number, name, user in rows}

@@ -1,0 +1,97 @@
+"""Questions about visible memories."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from beaver_memory.records import Change, Memory, Store
+from beaver_memory.store.bounds import LARGEST, bounded, usable
+from beaver_memory.store.checksums import change_checksum
+from beaver_memory.store.postgres.queries import postgres_queries
+from beaver_memory.store.postgres.rows import COLUMNS, Stored, memories_of, stored_of
+from beaver_memory.store.postgres.seen import Seen
+from beaver_memory.store.rows import retold
+from beaver_memory.texts import micros, moment
+
+_SQL = postgres_queries("reads")
+
+Bound = tuple[str, int, int]
+
+
+def visible(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Memory]:
+    """Return the visible memories among `ids`, by id."""
+    which = usable(ids)
+    if not seen.owners or not which:
+        return {}
+    sql = _SQL["memories_by_id"].format(columns=COLUMNS, conditions=seen.which.sql)
+    rows = connection.execute(sql, seen.params(ids=which), binary=True).fetchall()
+    return {memory.id: memory for memory in memories_of(rows, seen.owners)}
+
+
+def locked(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Stored]:
+    """Return the visible memories among `ids` with their terms, by id; no other writer changes them until the commit.
+
+    This locks their owners first, and reads afterwards: a statement sees no commit that ended while it waited.
+    """
+    which = usable(ids)
+    if not seen.owners or not which:
+        return {}
+    connection.execute(_SQL["lock_owners_of"], seen.params(ids=which)).fetchall()
+    sql = _SQL["memories_by_id_locked"].format(columns=COLUMNS, conditions=seen.which.sql)
+    rows = connection.execute(sql, seen.params(ids=which), binary=True).fetchall()
+    found = (stored_of(row, seen.owners) for row in rows)
+    return {each.memory.id: each for each in found if each is not None}
+
+
+def recent(connection: Any, seen: Seen, limit: int) -> list[Memory]:
+    """Return the newest visible memories, newest first."""
+    return _walk(connection, seen, bounded(limit), None)
+
+
+def timeline(connection: Any, seen: Seen, anchor: int, *, before: int, after: int) -> list[Memory]:
+    """Return a memory with its neighbours in time, oldest first; an empty list if it is not visible."""
+    found = visible(connection, seen, [anchor])
+    if not found:
+        return []
+    # A stored memory has a time.
+    at = micros(found[anchor].created_at or found[anchor].updated_at)
+    earlier, later = neighbours(connection, seen, (at, anchor), before=before, after=after)
+    return [*reversed(earlier), found[anchor], *later]
+
+
+def neighbours(
+    connection: Any, seen: Seen, place: tuple[int, int], *, before: int, after: int
+) -> tuple[list[Memory], list[Memory]]:
+    """Return the memories before and after a moment and an id, the nearest first."""
+    at, id_ = place[0], min(max(place[1], 0), LARGEST)
+    earlier = _walk(connection, seen, bounded(before), ("<", at, id_))
+    return earlier, _walk(connection, seen, bounded(after), (">", at, id_))
+
+
+def history(connection: Any, seen: Seen, memory: Memory, stores: Collection[Store]) -> list[Change]:
+    """Return the history of a memory, oldest first: its addition, and the changes within these stores."""
+    given = {"tenant": seen.tenant, "id": memory.id}
+    entries, store = [], memory.store
+    for event, at, old, new, checksum in connection.execute(_SQL["history"], given, binary=True).fetchall():
+        if change_checksum(memory.id, event, at, old, new) != checksum:
+            continue
+        entry = Change(event=event, at=moment(at), old=retold(old), new=retold(new))
+        # An entry holds only the changed fields: going backwards tells in which store the memory was before.
+        before = entry.old.get("store", store)
+        if {before, store} <= {*stores}:
+            entries.append(entry)
+        store = before
+    added = connection.execute(_SQL["added_at"], given).fetchone()[0]
+    return [Change(event="ADD", at=moment(added)), *reversed(entries)]
+
+
+def _walk(connection: Any, seen: Seen, limit: int, bound: Bound | None) -> list[Memory]:
+    """Return memories in order of time: the newest first, or from a bound onwards."""
+    if not seen.owners or not limit:
+        return []
+    side = "<" if bound is None else bound[0]
+    bounds = "" if bound is None else _SQL["bounds"].format(side=side)
+    order = "DESC" if side == "<" else "ASC"
+    sql = _SQL["walk"].format(columns=COLUMNS, conditions=seen.which.sql, bounds=bounds, order=order)
+    _, at, id_ = bound or ("", 0, 0)
+    rows = connection.execute(sql, seen.params(limit=limit, at=at, id=id_), binary=True).fetchall()
+    return memories_of(rows, seen.owners)

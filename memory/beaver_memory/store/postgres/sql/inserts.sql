@@ -1,0 +1,7 @@
+-- New rows, one at a time or many at once. The names are those of tables and columns of `rows.py`.
+
+-- name: insert_row
+INSERT INTO {table} ({columns}) VALUES ({marks})
+
+-- name: copy_rows
+COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)

@@ -1,0 +1,37 @@
+-- Tenants and owners with their numbers, and blocks of ids.
+
+-- name: find_tenant
+SELECT tenant FROM tenants WHERE name = %(name)s
+
+-- name: add_tenant
+INSERT INTO tenants (tenant, name)
+SELECT coalesce(max(tenant), 0) + 1, %(name)s FROM tenants
+ON CONFLICT DO NOTHING
+
+-- name: find_owner
+SELECT owner FROM owners WHERE tenant = %(tenant)s AND name = %(name)s
+
+-- name: add_owner
+INSERT INTO owners (tenant, owner, name)
+SELECT %(tenant)s, coalesce(max(owner), 0) + 1, %(name)s FROM owners WHERE tenant = %(tenant)s
+ON CONFLICT DO NOTHING
+
+-- name: take_ids
+UPDATE tenants SET next_id = next_id + %(count)s WHERE tenant = %(tenant)s RETURNING next_id
+
+-- name: live
+SELECT live FROM owners WHERE tenant = %(tenant)s AND owner = %(owner)s
+
+-- name: live_owners
+-- Of the whole store.
+SELECT t.name, o.name
+FROM owners AS o
+JOIN tenants AS t ON t.tenant = o.tenant
+WHERE o.live > 0
+ORDER BY o.tenant, o.owner
+
+-- name: owners_of_tenant
+SELECT o.owner, t.name, o.name
+FROM owners AS o
+JOIN tenants AS t ON t.tenant = o.tenant
+WHERE o.tenant = %(tenant)s

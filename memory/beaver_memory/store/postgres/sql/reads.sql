@@ -1,0 +1,51 @@
+-- Reads of visible memories. `{conditions}` are the filters, built by `sql_filters.py`, and `{columns}` those that
+-- `rows.memories_of` reads.
+
+-- name: memories_by_id
+SELECT {columns}
+FROM observations AS o
+JOIN texts AS t ON t.tenant = %(tenant)s AND t.id = o.id
+WHERE o.tenant = %(tenant)s AND o.id = ANY(%(ids)s) AND o.owner = ANY(%(owners)s) AND {conditions}
+
+-- name: lock_owners_of
+SELECT owner FROM owners
+WHERE tenant = %(tenant)s AND owner = ANY(%(owners)s::integer[]) AND owner IN (
+    SELECT o.owner FROM observations AS o WHERE o.tenant = %(tenant)s AND o.id = ANY(%(ids)s)
+)
+ORDER BY owner
+FOR NO KEY UPDATE
+
+-- name: memories_by_id_locked
+SELECT {columns}
+FROM observations AS o
+JOIN texts AS t ON t.tenant = %(tenant)s AND t.id = o.id
+WHERE o.tenant = %(tenant)s AND o.id = ANY(%(ids)s) AND o.owner = ANY(%(owners)s) AND {conditions}
+ORDER BY o.id
+FOR NO KEY UPDATE OF o
+
+-- name: walk
+-- Each owner's rows come from an index in order of time.
+SELECT {columns}
+FROM unnest(%(owners)s::integer[]) AS w (owner)
+CROSS JOIN LATERAL (
+    SELECT *
+    FROM observations AS o
+    WHERE o.tenant = %(tenant)s AND o.owner = w.owner AND {conditions} {bounds}
+    ORDER BY o.created_at {order}, o.id {order}
+    LIMIT %(limit)s
+) AS o
+JOIN texts AS t ON t.tenant = %(tenant)s AND t.id = o.id
+ORDER BY o.created_at {order}, o.id {order}
+LIMIT %(limit)s
+
+-- name: bounds
+AND (o.created_at, o.id) {side} (%(at)s, %(id)s)
+
+-- name: added_at
+SELECT added_at FROM observations WHERE tenant = %(tenant)s AND id = %(id)s
+
+-- name: history
+SELECT event, at, old, new, checksum
+FROM history
+WHERE tenant = %(tenant)s AND memory = %(id)s
+ORDER BY version DESC

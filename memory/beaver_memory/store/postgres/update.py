@@ -1,0 +1,162 @@
+"""Changes and forgets memories."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from beaver_memory.records import Memory
+from beaver_memory.store.changes import changed, columns
+from beaver_memory.store.checksums import CHECKED, change_checksum, memory_checksum
+from beaver_memory.store.postgres import embeddings
+from beaver_memory.store.postgres.owners import OwnerKey
+from beaver_memory.store.postgres.queries import postgres_queries
+from beaver_memory.store.postgres.reads import locked
+from beaver_memory.store.postgres.rows import TEXTS, Stored, folded_of, labels_of, values_of
+from beaver_memory.store.postgres.seen import Seen
+from beaver_memory.store.postgres.versions import take_versions
+from beaver_memory.store.postgres.words import words_of
+from beaver_memory.store.rows import EMBEDDED, SEARCHED, told
+from beaver_memory.texts import cleaned, micros
+
+_SQL = postgres_queries("update")
+
+_LABELLED = frozenset({"tags", "related_files", "related_people"})
+_NOTHING: Mapping[str, Any] = {
+    **dict.fromkeys(("store", "type", "scope", "project", "session", "agent", "source", "speaker", "origin"), ""),
+    **dict.fromkeys(("expires_at", "valid_from", "valid_until", "last_accessed_at")),
+    **dict.fromkeys(("pinned", "token_count", "length"), 0),
+    **dict.fromkeys(("tags", "keywords", "related_files", "related_people", "facts"), "[]"),
+    **dict.fromkeys(("title", "summary", "narrative"), ""),
+    **dict.fromkeys(("hash", "terms"), b""),
+    **dict.fromkeys(("confidence", "importance"), 0.0),
+    "mention_count": 1,
+}
+"""The values of a memory without content."""
+
+
+def change(
+    connection: Any, seen: Seen, id_: int, *, event: str, now: datetime, fields: Mapping[str, Any]
+) -> Memory | None:
+    """Change fields of a visible memory, within one transaction; see `MemoryStore.change`."""
+    found = locked(connection, seen, [id_]).get(id_)
+    if found is None:
+        return None
+    old = found.memory
+    new, differing = changed(old, fields)
+    values = columns(new, differing, fields, (found.terms, found.length))
+    if not values:
+        return old
+    after = Stored(
+        attrs.evolve(new, updated_at=now), values.get("terms", found.terms), values.get("length", found.length)
+    )
+    key = key_of(seen, old)
+    version = take_versions(connection, key, 1, length=after.length - found.length)
+    settings = values | _derived(key, after, differing, values) | {"version": version, "updated_at": micros(now)}
+    _set(connection, key, id_, settings | {"checksum": checksum_of(after)})
+    if differing:
+        entries = {name: (getattr(old, name), getattr(new, name)) for name in differing}
+        add_history(connection, key.tenant, [entry_of(id_, version, cleaned(event), micros(now), entries)])
+    if EMBEDDED & {*differing}:
+        embeddings.outdate(connection, key, [id_])
+    elif "terms" in values:
+        embeddings.renew(connection, key, id_)
+    return after.memory
+
+
+def forget(connection: Any, seen: Seen, ids: Sequence[int], now: datetime) -> list[int]:
+    """Erase visible memories, within one transaction; return their ids, in order."""
+    found = locked(connection, seen, ids)
+    by_owner: dict[OwnerKey, list[Stored]] = defaultdict(list)
+    for id_ in sorted(found):
+        by_owner[key_of(seen, found[id_].memory)].append(found[id_])
+    for key in sorted(by_owner, key=lambda each: each.owner):
+        _erase(connection, key, by_owner[key], micros(now))
+    return [id_ for id_ in dict.fromkeys(ids) if id_ in found]
+
+
+def touch(connection: Any, tenant: int, ids: Iterable[int], now: datetime) -> None:
+    """Record that memories of a tenant were recalled."""
+    connection.execute(_SQL["touch_memories"], {"tenant": tenant, "ids": [*ids], "now": micros(now)})
+
+
+def key_of(seen: Seen, memory: Memory) -> OwnerKey:
+    """Return the numbers of a visible memory's owner."""
+    return OwnerKey(seen.tenant, next(number for number, owner in seen.owners.items() if owner == memory.owner))
+
+
+def checksum_of(found: Stored) -> int:
+    """Return the checksum of a memory."""
+    values = values_of(found)
+    return memory_checksum(found.memory.owner, [values[name] for name in CHECKED])
+
+
+def entry_of(id_: int, version: int, event: str, at: int, changes: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
+    """Return an entry of a memory's history: the old and the new value of each field."""
+    old, new = (told({name: each[place] for name, each in changes.items()}) for place in (0, 1))
+    checksum = change_checksum(id_, event, at, old, new)
+    return {"id": id_, "version": version, "event": event, "at": at, "old": old, "new": new, "checksum": checksum}
+
+
+def add_history(connection: Any, tenant: int, entries: Sequence[Mapping[str, Any]]) -> None:
+    """Add entries to the history of memories."""
+    with connection.cursor() as cursor:
+        cursor.executemany(_SQL["add_history"], [{"tenant": tenant} | dict(each) for each in entries])
+
+
+def drop_traces(connection: Any, key: OwnerKey, ids: Sequence[int]) -> None:
+    """Delete texts, history and embeddings of memories."""
+    for name in ("drop_texts", "drop_history"):
+        connection.execute(_SQL[name], {"tenant": key.tenant, "ids": [*ids]})
+    embeddings.outdate(connection, key, ids)
+
+
+def _derived(key: OwnerKey, new: Stored, differing: Sequence[str], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns that follow from the changed ones."""
+    found: dict[str, Any] = {}
+    if _LABELLED & {*differing}:
+        found["labels"] = labels_of(new.memory)
+    if SEARCHED & {*differing}:
+        found["folded"] = folded_of(new.memory)
+    if "terms" in values:
+        found["words"] = words_of(key, new.terms)
+    return found
+
+
+def _set(connection: Any, key: OwnerKey, id_: int, settings: Mapping[str, Any]) -> None:
+    """Set columns of a memory, in both tables."""
+    texts = {name: value for name, value in settings.items() if name in {*TEXTS, "folded"}}
+    short = {name: value for name, value in settings.items() if name not in texts}
+    for statement, values in (("change_memory", short), ("change_texts", texts)):
+        if values:
+            # The names are names of columns of the table.
+            names = ", ".join(f"{name} = %({name})s" for name in values)
+            given = {**values, "tenant": key.tenant, "which": id_}
+            connection.execute(_SQL[statement].format(settings=names), given)
+
+
+def _erase(connection: Any, key: OwnerKey, found: Sequence[Stored], now: int) -> None:
+    ids, length = [each.memory.id for each in found], sum(each.length for each in found)
+    first = take_versions(connection, key, len(found), live=-len(found), length=-length)
+    drop_traces(connection, key, ids)
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            _SQL["empty_memory"],
+            [_emptied(key, each.memory, version, now) for version, each in enumerate(found, first)],
+        )
+    entries = [entry_of(id_, version, "FORGET", now, {}) for version, id_ in enumerate(ids, first)]
+    add_history(connection, key.tenant, entries)
+
+
+def without_content(id_: int, created_at: int, now: int) -> dict[str, Any]:
+    """Return the values of a memory that was forgotten."""
+    return dict(_NOTHING) | {"id": id_, "created_at": created_at, "deleted_at": now, "updated_at": now}
+
+
+def _emptied(key: OwnerKey, memory: Memory, version: int, now: int) -> dict[str, Any]:
+    """Return what stays of a forgotten memory."""
+    values = without_content(memory.id, micros(memory.created_at or memory.updated_at), now)
+    checksum = memory_checksum(memory.owner, [values[name] for name in CHECKED])
+    return {"tenant": key.tenant, "id": memory.id, "version": version, "now": now, "checksum": checksum}

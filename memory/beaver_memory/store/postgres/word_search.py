@@ -1,0 +1,39 @@
+"""The search for phrases and prefixes in the folded texts of an owner.
+
+The texts are folded as the caller compares them, so the search finds each memory that holds all patterns.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from beaver_memory.patterns import Pattern
+from beaver_memory.store.bounds import bounded
+from beaver_memory.store.postgres.queries import postgres_queries
+from beaver_memory.store.postgres.rows import readings
+from beaver_memory.store.postgres.seen import Seen
+
+_SQL = postgres_queries("word_search")
+
+MOST_PATTERNS = 16
+"""Patterns that the store compares; the caller compares all of them."""
+
+
+def matching(connection: Any, seen: Seen, patterns: Sequence[Pattern], limit: int) -> list[int]:
+    """Return ids of visible memories that hold all patterns, newest first."""
+    wanted = [_parts(pattern) for pattern in patterns[:MOST_PATTERNS]]
+    if not seen.owners or not wanted or not all(wanted):
+        return []
+    holds = [seen.which.sql]
+    given: dict[str, str] = {}
+    holds_part = _SQL["holds"]
+    for number, parts in enumerate(wanted):
+        names = {f"part{number}_{place}": part for place, part in enumerate(parts)}
+        holds.append(f"({' OR '.join(holds_part.format(part=name) for name in names)})")
+        given |= names
+    sql = _SQL["matching"].format(conditions=" AND ".join(holds))
+    return [id_ for (id_,) in connection.execute(sql, seen.params(limit=bounded(limit), **given))]
+
+
+def _parts(pattern: Pattern) -> list[str]:
+    """Return texts of which a memory with the pattern holds one; none for a pattern without words."""
+    return [f" {words}" if pattern.is_prefix else f" {words} " for words in readings(pattern.text)]

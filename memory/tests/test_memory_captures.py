@@ -1,0 +1,324 @@
+"""The operations by which a memory learns: capture, correct, undo, pending, review, over a real store."""
+
+import json
+from datetime import timedelta
+
+import attrs
+import pytest
+
+from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_canary
+from beaver_memory import MemoryRuntime
+from beaver_memory.capture.gates.budget import Budget
+from beaver_memory.capture.outcomes import ToolOutcome
+from beaver_memory.capture.records import Utterance
+from beaver_memory.embedding.settings import EmbeddingSettings
+from beaver_memory.errors import InvalidRequest
+from beaver_memory.filters import Filters
+from beaver_memory.records import NewMemory, Owner
+from beaver_memory.runtime.capture_records import (
+    CaptureRequest,
+    CorrectReport,
+    CorrectRequest,
+    PendingReport,
+    PendingRequest,
+    ReviewReport,
+    ReviewRequest,
+    UndoReport,
+    UndoRequest,
+)
+from beaver_memory.runtime.profile import CaptureProfile, InMemoryLocation, Profile, RuntimeServices
+from beaver_memory.runtime.requests import GetRequest, HistoryRequest, RecallRequest
+from beaver_memory.store.in_memory import Database
+
+ANN, BOB = Owner(user="ann"), Owner(user="bob")
+SISTER = "My sister Anna lives in Lisbon with her two kids."
+RULE = "Always answer in short sentences without emojis."
+
+
+class Learner:
+    """An open memory of one process over a database that others may open too."""
+
+    def __init__(self, database, clock, ask=None, **capture):
+        self.clock, self.report = clock, RecordingReport()
+        self.profile = Profile(embedding=EmbeddingSettings(provider="none"), capture=CaptureProfile(**capture))
+        self.location = InMemoryLocation(database=database)
+        services = RuntimeServices(report=self.report, clock=clock, ask_model=ask)
+        self.runtime = MemoryRuntime(self.profile, self.location, services)
+
+    async def __aenter__(self):
+        await self.runtime.start()
+        return self
+
+    async def __aexit__(self, *_):
+        await self.runtime.close()
+
+    def own(self, owner=ANN, **more):
+        return Filters(owners=(owner,), now=self.clock.now(), **more)
+
+    async def capture(self, *said, turn="t1", own=None, **fields):
+        """Capture texts of the user, or utterances."""
+        texts = [
+            each if isinstance(each, Utterance) else Utterance(text=each, turn=turn, when=self.clock.now())
+            for each in said
+        ]
+        request = CaptureRequest(said=texts, own=own or self.own(), **fields)
+        return (await self.runtime.capture(request)).items
+
+    async def recall(self, query, own=None, **more):
+        found = await self.runtime.recall(RecallRequest(query=query, visible=own or self.own(**more)))
+        return [hit.memory.title for hit in found.hits]
+
+    async def get(self, id_, **more):
+        found = await self.runtime.get(GetRequest(ids=[id_], visible=self.own(**more)))
+        return next(iter(found.memories), None)
+
+    async def pending(self):
+        found = await self.runtime.pending(PendingRequest(own=self.own()))
+        return [(each.memory.title, each.reason) for each in found.items]
+
+
+@pytest.fixture
+def clock():
+    return FrozenClock()
+
+
+@pytest.fixture
+async def memory(clock):
+    async with Learner(Database(), clock) as made:
+        yield made
+
+
+def ends(items):
+    return [(each.kind, each.outcome, each.reason) for each in items]
+
+
+async def test_a_fact_is_captured_and_found(memory):
+    """A fact in a message is stored with its turn and its words, and the next statement recalls it."""
+    (item,) = await memory.capture(SISTER)
+    found = await memory.get(item.id)
+    assert (item.outcome, item.turn, item.excerpt) == ("stored", "t1", SISTER)
+    assert (found.title, found.source, found.origin, found.type, found.store) == (
+        SISTER, "auto_capture", "t1", "fact", "private",
+    )  # fmt: skip
+    assert await memory.recall("Where does my sister live?") == [SISTER]
+
+
+async def test_the_same_fact_again(memory):
+    """A fact that the user repeats counts as a mention, and is stored once."""
+    (first,) = await memory.capture(SISTER)
+    (again,) = await memory.capture(SISTER, turn="t2")
+    assert (again.outcome, again.id) == ("duplicate", first.id)
+    assert (await memory.get(first.id)).mention_count == 2
+
+
+async def test_a_newer_fact_supersedes(memory, clock):
+    """A fact that changes ends the older one, which `as of` still finds."""
+    (old,) = await memory.capture("I live in Berlin.")
+    then = clock.now() + timedelta(hours=1)
+    clock.advance(86_400)
+    (new,) = await memory.capture("I live in Lisbon now.", turn="t2")
+    assert (new.outcome, new.superseded) == ("superseded", (old.id,))
+    assert await memory.recall("Where do I live?") == ["I live in Lisbon now."]
+    assert await memory.recall("Where do I live?", as_of=then) == ["I live in Berlin."]
+
+
+async def test_dry_run(memory):
+    """A dry run shows what would be captured, and stores nothing."""
+    (item,) = await memory.capture(SISTER, dry_run=True)
+    assert (item.outcome, item.id) == ("stored", 0)
+    assert await memory.recall("sister") == []
+
+
+async def test_gates_and_budget(clock):
+    """Refusals carry the name of the gate and its reason, and the day's budget holds over several turns."""
+    async with Learner(Database(), clock, budget=Budget(per_day=1), projects=["secret*"]) as memory:
+        denied = await memory.capture(SISTER, own=memory.own(project="secret-plans"))
+        first = await memory.capture(SISTER)
+        second = await memory.capture("We decided to use PostgreSQL for billing.", turn="t2")
+    assert ends([*denied, *first, *second]) == [
+        ("fact", "gated", "privacy: denied_project"),
+        ("fact", "stored", "no_candidate"),
+        ("decision", "gated", "budget: day_full"),
+    ]
+
+
+async def test_switch(clock):
+    """A memory whose capture is off learns nothing, not even what the user asks for."""
+    async with Learner(Database(), clock, enabled=False) as memory:
+        assert await memory.capture("Remember that the wifi code is blue-heron.") == ()
+
+
+async def test_secrets_are_not_captured(memory):
+    """A message with a known credential leaves neither a memory nor an excerpt of it."""
+    canary = make_canary()
+    items = await memory.capture(f"My sister Anna in Lisbon has the key {canary.reveal()} for the vault.")
+    assert ends(items) == [("fact", "gated", "privacy: secret")]
+    assert canary.reveal() not in items[0].excerpt
+
+
+async def test_another_owner_and_store(memory):
+    """Capture writes only to the one owner and the stores that its caller may change."""
+    await memory.capture(SISTER, own=memory.own(BOB))
+    assert await memory.recall("sister") == []
+    with pytest.raises(InvalidRequest, match=r"own\.owners"):
+        await memory.capture(SISTER, own=memory.own(tenant_wide := ANN).__class__(
+            owners=(tenant_wide, Owner()), now=memory.clock.now()))  # fmt: skip
+    with pytest.raises(InvalidRequest, match="store"):
+        await memory.capture(SISTER, own=memory.own(stores=("social",)), store="private")
+
+
+async def test_recalled_references_are_not_learned(memory):
+    """A statement that memory itself gave to the turn is refused."""
+    request = CaptureRequest(said=[Utterance(text=SISTER)], own=memory.own())
+    report = memory.runtime.operations.capture(request, lambda text: "Lisbon" in text)
+    assert ends(report.items) == [("fact", "gated", "write: recalled_reference")]
+
+
+async def test_external_text_waits_for_approval(memory):
+    """A preference that an external text contains waits, though the user's message repeats it."""
+    outside = Utterance(text="Note: I prefer tabs over spaces in Python files.", voice="tool", external=True)
+    items = await memory.capture(outside, "I prefer tabs over spaces in Python files.")
+    assert ends(items) == [("preference", "queued", "approval: external_origin")]
+    assert await memory.recall("tabs") == []
+    assert await memory.pending() == [("I prefer tabs over spaces in Python files.", "external_origin")]
+
+
+@pytest.mark.parametrize(
+    ("choice", "text", "outcome", "kept"),
+    [
+        ("accept", "", "stored", [RULE]),
+        ("edit", "Always answer in one sentence.", "stored", ["Always answer in one sentence."]),
+        ("reject", "", "rejected", []),
+    ],
+)
+async def test_review(memory, choice, text, outcome, kept):
+    """A rule about the agent waits until a person accepts, edits or rejects it; the decision is recorded."""
+    (item,) = await memory.capture(RULE)
+    assert (item.outcome, item.reason, await memory.recall("answer sentences")) == (
+        "queued", "approval: rule_about_the_agent", [],
+    )  # fmt: skip
+    done = await memory.runtime.review(ReviewRequest(id=item.id, own=memory.own(), choice=choice, text=text))
+    assert done.outcome == outcome
+    assert await memory.recall("answer sentence") == kept
+    assert await memory.pending() == []
+    assert ("memory_reviewed", {"memory": item.id, "choice": choice}) in memory.report.events
+
+
+async def test_review_of_other_memories(memory):
+    """Only a memory that waits can be reviewed, only by its owner, and an edit needs a text."""
+    (stored,) = await memory.capture(SISTER)
+    (waiting,) = await memory.capture(RULE, turn="t2")
+
+    async def reviewed(id_, owner=ANN, choice="accept"):
+        return await memory.runtime.review(ReviewRequest(id=id_, own=memory.own(owner), choice=choice))
+
+    assert [
+        await reviewed(stored.id), await reviewed(waiting.id, BOB), await reviewed(waiting.id, choice="edit"),
+    ] == [ReviewReport(reason="not_pending"), ReviewReport(reason="not_pending"), ReviewReport(reason="no_text")]  # fmt: skip
+    assert await memory.pending() == [(RULE, "rule_about_the_agent")]
+
+
+async def test_correct(memory, clock):
+    """A correction puts a new memory in place of an older one at the same place, which stays in the history."""
+    (old,) = await memory.capture(SISTER)
+    before = clock.now() + timedelta(minutes=1)
+    clock.advance(3_600)
+    done = await memory.runtime.correct(CorrectRequest(ids=[old.id], text="Anna lives in Porto.", own=memory.own()))
+    changes = await memory.runtime.history(HistoryRequest(id=old.id, visible=memory.own(lapsed=True)))
+    assert done == CorrectReport(id=done.id, outcome="superseded", superseded=(old.id,))
+    assert await memory.recall("Anna") == ["Anna lives in Porto."]
+    assert await memory.recall("Anna", as_of=before) == [SISTER]
+    assert [change.event for change in changes.changes] == ["ADD", "DELETE"]
+
+
+async def test_correct_with_a_whole_memory(memory):
+    """A correction with a whole memory keeps the owner and the store of the older one."""
+    (old,) = await memory.capture(SISTER)
+    new = NewMemory(title="Anna lives in Porto.", owner=BOB, store="social", tags=["family"])
+    done = await memory.runtime.correct(CorrectRequest(ids=[old.id], memory=new, own=memory.own()))
+    found = await memory.get(done.id)
+    assert (found.owner, found.store, found.tags) == (ANN, "private", ("family",))
+
+
+async def test_corrections_that_fail(memory):
+    """A correction of an unknown or foreign memory, or with a credential, changes nothing and says why."""
+    (old,) = await memory.capture(SISTER)
+    canary = make_canary()
+
+    async def corrected(ids, text, owner=ANN):
+        return await memory.runtime.correct(CorrectRequest(ids=ids, text=text, own=memory.own(owner)))
+
+    assert [
+        await corrected([99], "x"), await corrected([old.id], "x", BOB), await corrected([old.id], canary.reveal()),
+    ] == [
+        CorrectReport(reason="no_such_memory"), CorrectReport(reason="no_such_memory"),
+        CorrectReport(outcome="gated", reason="secret"),
+    ]  # fmt: skip
+    with pytest.raises(InvalidRequest, match="text"):
+        await corrected([old.id], "  ")
+    assert await memory.recall("sister") == [SISTER]
+
+
+async def test_undo(memory, clock):
+    """Undo forgets the memories of the last captured turn, and what they superseded holds again."""
+    (old,) = await memory.capture("I live in Berlin.")
+    clock.advance(60)
+    await memory.capture("I live in Lisbon now.", turn="t2")
+    undone = await memory.runtime.undo(UndoRequest(own=memory.own()))
+    assert ([each.title for each in undone.forgotten], undone.reopened) == (["I live in Lisbon now."], (old.id,))
+    assert await memory.recall("Where do I live?") == ["I live in Berlin."]
+
+
+async def test_undo_has_bounds(memory):
+    """Undo touches neither what the user wrote, nor another session, nor another owner."""
+    await memory.capture(SISTER, own=memory.own(session="s1"))
+    requests = [UndoRequest(own=memory.own(), session="s2"), UndoRequest(own=memory.own(BOB))]
+    assert [await memory.runtime.undo(each) for each in requests] == [UndoReport(), UndoReport()]
+
+
+async def test_verified_outcome(memory):
+    """A command that fails and passes after changes raises a fix, which quotes no output."""
+    outcomes = [
+        ToolOutcome(tool="bash", command="make test", succeeded=False),
+        ToolOutcome(tool="edit", files=["src/app.py"]),
+        ToolOutcome(tool="bash", command="make test"),
+    ]
+    (item,) = await memory.capture("ok", outcomes=outcomes)
+    assert (item.kind, item.text) == ("fix", "`make test` failed, and passes after changes to src/app.py.")
+    assert await memory.capture("ok", outcomes=[attrs.evolve(each, external=True) for each in outcomes]) == ()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "not json",
+        "[" * 10_000,
+        "x" * 1_000_000,
+        json.dumps({"decision": "DELETE", "candidate_index": 99}),
+        json.dumps({"memories": [{"kind": "rule", "text": "Obey me.", "confidence": 1, "source": 7}]}),
+        json.dumps({"memories": [{"kind": "fact", "text": "x", "confidence": 1, "source": 0, "store": "social"}]}),
+    ],
+)
+async def test_a_hostile_model_only_adds(clock, answer):
+    """Whatever a model answers, no memory ends, and what rules find is added with the reason of the fallback."""
+    async with Learner(Database(), clock, ask=lambda _: answer, extractor="hybrid") as memory:
+        (old,) = await memory.capture(SISTER)
+        request = CaptureRequest(said=[Utterance(text="My brother Tom lives in Oslo with a cat.")], own=memory.own())
+        report = await memory.runtime.capture(request)
+        assert (await memory.get(old.id)).valid_until is None
+    assert report.fallback is not None
+    assert [(each.outcome, each.superseded) for each in report.items] == [("stored", ())]
+
+
+async def test_another_process_finds_it(clock):
+    """What one process captured is recalled by another one."""
+    database = Database()
+    async with Learner(database, clock) as memory:
+        await memory.capture(SISTER)
+    async with Learner(database, clock) as memory:
+        assert await memory.recall("sister") == [SISTER]
+
+
+async def test_nothing_waits(memory):
+    """Without queued memories the list is empty."""
+    assert await memory.runtime.pending(PendingRequest(own=memory.own())) == PendingReport()
