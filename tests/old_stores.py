@@ -61,7 +61,7 @@ def rows_of(path: Path, statement: str) -> list[tuple[object, ...]]:
 
 
 def renew_checksums(path: Path) -> None:
-    """Give each memory the checksum of what its row holds now, as if it had been written so."""
+    """Give each memory the checksum of the values that its row holds now, as if the store had written them."""
     with contextlib.closing(apsw.Connection(str(path))) as connection:
         register(connection)
         sums = FAILS.removesuffix(" IS NOT o.checksum").replace("found_sum", "memory_sum")

@@ -125,7 +125,7 @@ def _personal(profile: Profile, location: SqliteLocation, services: RuntimeServi
 
 
 def _damage_told(services: RuntimeServices) -> Callable[[int], None]:
-    """Return what is called for each row that fails its checksum."""
+    """Return a function that reports each row that fails its checksum."""
 
     def told(count: int) -> None:
         services.trace("memory_row_damaged", count=count)
