@@ -73,11 +73,11 @@ def changes(templates: Iterable[Change]) -> Iterator[Told]:
 
 
 def pairs(templates: Iterable[Pair]) -> Iterator[Told]:
-    """Yield each pair of each user."""
-    for each in templates:
+    """Yield each pair, of a user of its own: two pairs of one user could contradict each other."""
+    for number, each in enumerate(templates):
         for place, row in enumerate(each.rows):
             yield Told(
-                user=f"{each.language}-{place}",
+                user=f"{each.language}-{number}-{place}",
                 kind="shared" if each.shares else "other",
                 first=each.one.format(*row),
                 second=each.other.format(*row),

@@ -15,22 +15,22 @@ MOST = 40
 
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 _GERMAN = re.compile(
-    r"[\u00e4\u00f6\u00fc\u00df]|\b(?:ich|ist|der|die|das|und|nicht|mein|meine|wir|unser|unsere|den|dem|auf|zu|bei|von|im|am|ein|eine|hat|habe|f\u00fcr|mit|heisst)\b",
+    r"[\u00e4\u00f6\u00fc\u00df]|\b(?:ich|du|mich|mir|uns|unter|jetzt|neue|neuer|neues|wohnt|lebt|gezogen|nach|seit|kein|keine|als|wurde|sind|war|sich|um|vom|zum|zur|beim|ist|der|die|das|und|nicht|mein|meine|wir|unser|unsere|den|dem|auf|zu|bei|von|im|am|ein|eine|hat|habe|f\u00fcr|mit|heisst)\b",
     re.IGNORECASE,
 )
 _ENGLISH = re.compile(
-    r"\b(?:i|the|is|are|my|our|we|and|to|of|in|at|a|an|on|for|with|was|has|have|it|not|am|from|by|does)\b",
+    r"\b(?:i|i'm|the|is|are|my|our|we|and|to|of|at|a|on|for|with|has|have|it|not|from|by|does|now|used)\b",
     re.IGNORECASE,
 )
 _LABEL = re.compile(r"^\s*(?:\[[^\]]{0,60}\]\s*)?(?:[A-Z][\w-]{0,30}:\s+(?=[A-Z\u4e00-\u9fff]))?")
-_ENDS = re.compile(r"(?<=[.!?;])\s+(?=[^\s\d])|[\n\u3002\uff01\uff1f\uff1b]+")
+_ABBREVIATIONS = "".join(rf"(?<!\b{each}\.)" for each in ("Dr", "Mr", "Ms", "Mrs", "St", "No", "Nr")) + r"(?<!\d\.)"
+_ENDS = re.compile(_ABBREVIATIONS + r"(?<=[.!?;])\s+(?=[^\s\d])|[\n\u3002\uff01\uff1f\uff1b]+")
 _CLAUSES = re.compile(
     r",\s+(?:(?:and|but|so|und|aber|sondern|denn)\s+)?(?=(?:I|I'm|we|my|our|it|now|ich|wir|mein\w*|unser\w*|jetzt|nun|sondern|das|es)\b)"
-    r"|[\uff0c](?=(?:\u6211|\u73b0\u5728|\u800c\u662f|\u6539|\u5982\u4eca))",
+    r"|\uff0c(?=\u6211)",
     re.IGNORECASE,
 )
-_CAPITAL = re.compile(r"\b[A-Z][\w-]+")
-_NUMBER = re.compile(r"\d")
+_DIGIT = re.compile(r"\d")
 
 
 @attrs.frozen(kw_only=True)
@@ -55,7 +55,9 @@ class Claim:
     Attributes:
         language: its language.
         words: its words that name a subject or a value, in order.
-        names: those that are written with a capital letter; none in German and Chinese.
+        kept: those that are no mark of an end.
+        names: those that are names of people or things, as far as the language shows it.
+        numbers: those that are numbers.
         own: the speaker speaks of themselves, or of people and things of theirs.
         kin: the people it is about, by their relation to the speaker.
         contrasts: its words that tell things of a kind apart.
@@ -66,7 +68,9 @@ class Claim:
 
     language: str
     words: tuple[str, ...]
+    kept: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
+    numbers: frozenset[str] = frozenset()
     own: bool = False
     kin: frozenset[str] = frozenset()
     contrasts: frozenset[str] = frozenset()
@@ -84,11 +88,6 @@ class Claim:
     def content(self) -> frozenset[str]:
         """Its words, each once."""
         return frozenset(self.words)
-
-    @property
-    def numbers(self) -> frozenset[str]:
-        """Its words with a digit."""
-        return frozenset(word for word in self.words if _NUMBER.search(word))
 
 
 def language_of(text: str) -> str:
@@ -122,56 +121,44 @@ def statements(text: str) -> Iterable[str]:
 
 def search_words(claim: Claim) -> str:
     """Return words by which other statements about the same attributes are found; none if it has no attribute."""
-    known = vocabulary(claim.language).families
-    found = [family.found_by for family in known if family.name in claim.attributes]
     subjects = [word for each in claim.attributes.values() for word in each.subject]
-    return " ".join([*filter(None, found), *subjects])
+    return " ".join([*keywords_of(claim), *subjects])
+
+
+def keywords_of(claim: Claim) -> tuple[str, ...]:
+    """Return other words for the attributes of a statement."""
+    known = vocabulary(claim.language).families
+    found = [family.found_by.split() for family in known if family.name in claim.attributes]
+    return tuple(dict.fromkeys(word for words in found for word in words))
 
 
 def _claim(statement: str) -> Claim:
     known = vocabulary(language_of(statement))
-    language = known.language
-    bare = " ".join(known.asides.sub(" ", statement).split())
-    words = tuple(known.words(bare))
-    own = known.first_person.search(statement) is not None
-    kin = _kin(known, language, statement)
-    names = (
-        frozenset(known.words(" ".join(_CAPITAL.findall(statement)))) & set(words) if language == "en" else frozenset()
-    )
-    replaced = _replaced(known, statement)
+    bare = " ".join(known.asides.sub(" " if known.language != "zh" else "", statement).split())
+    words = tuple(known.words(known.changes.sub(" ", bare)) or known.words(bare))
+    own, kin = known.first_person.search(statement) is not None, known.kin_in(statement)
     return Claim(
-        language=language,
+        language=known.language,
         words=words,
-        names=names,
+        kept=frozenset(known.words(known.endings.sub(" ", known.changes.sub(" ", bare)))),
+        names=frozenset(known.words(" ".join(known.names.findall(statement)))) & set(words),
+        numbers=frozenset(word for word in words if _DIGIT.search(word) or word in known.numbers),
         own=own,
         kin=kin,
-        contrasts=_contrasts(known, words, statement),
+        contrasts=known.contrasts_in(bare),
         attributes=dict(_attributes(known, bare, own=own, kin=kin)),
-        replaced=replaced,
-        changes=known.changes.search(statement) is not None,
-        additive=known.additions.search(statement) is not None,
-        ends=known.endings.search(statement) is not None,
-        past=known.past.search(statement) is not None,
-        planned=known.plans.search(statement) is not None,
-        happened=known.events.search(statement) is not None,
-        several=frozenset(known.words(" ".join(_whole(known.several, statement)))),
+        replaced=_replaced(known, statement),
+        several=frozenset(known.words(" ".join(match[0] for match in known.several.finditer(statement)))),
+        **_marks(known, statement, bare),
     )
 
 
-def _whole(expression: re.Pattern[str], text: str) -> list[str]:
-    return [match[0] for match in expression.finditer(text)]
-
-
-def _kin(known: Vocabulary, language: str, text: str) -> frozenset[str]:
-    if language == "zh":
-        return frozenset(name for word, name in known.kin.items() if word in text)
-    return frozenset(known.kin[word] for word in re.findall(r"\w+", text.casefold()) if word in known.kin)
-
-
-def _contrasts(known: Vocabulary, words: Iterable[str], text: str) -> frozenset[str]:
-    if known.language == "zh":
-        return frozenset(word for word in known.contrasts if len(word) > 1 and word in text)
-    return frozenset(words) & known.contrasts
+def _marks(known: Vocabulary, statement: str, bare: str) -> dict[str, bool]:
+    found = {"changes": known.changes, "ends": known.endings, "happened": known.events}
+    marks = {name: expression.search(statement) is not None for name, expression in found.items()}
+    # Asides such as "if you ask me" look like these.
+    found = {"additive": known.additions, "past": known.past, "planned": known.plans}
+    return marks | {name: expression.search(bare) is not None for name, expression in found.items()}
 
 
 def _replaced(known: Vocabulary, text: str) -> frozenset[str]:
@@ -184,25 +171,21 @@ def _replaced(known: Vocabulary, text: str) -> frozenset[str]:
 
 def _attributes(known: Vocabulary, bare: str, *, own: bool, kin: frozenset[str]) -> Iterable[tuple[str, Attribute]]:
     for family in known.families:
-        match = next(filter(None, (expression.search(bare) for expression in family.patterns)), None)
-        if match is None:
-            continue
-        value = tuple(known.words(match["v"]))
-        if value:
-            subject = _subject(known, family, match, bare, own=own, kin=kin)
-            yield family.name, Attribute(subject=subject, value=value, of_things=family.of_things)
+        for match in filter(None, (expression.search(bare) for expression in family.patterns)):
+            if value := tuple(known.words(match["v"])):
+                subject = _subject(known, family, match, own=own, kin=kin)
+                yield family.name, Attribute(subject=subject, value=value, of_things=family.of_things)
+                break
 
 
 def _subject(
-    known: Vocabulary, family: Family, match: re.Match[str], bare: str, *, own: bool, kin: frozenset[str]
+    known: Vocabulary, family: Family, match: re.Match[str], *, own: bool, kin: frozenset[str]
 ) -> frozenset[str]:
-    named = match.groupdict()
+    named, text = match.groupdict(), match.string
     inside = " ".join(filter(None, (named.get(key) for key in ("k", "n"))))
-    around = f"{bare[: match.start()]} | {bare[match.end() :]}"
-    words = frozenset(known.words(inside))
-    rest = frozenset(known.words(known.changes.sub(" ", around)))
-    if family.of_things:
-        return words | rest
-    if own and not kin:
-        return words | (rest & known.contrasts)
-    return words | rest | kin
+    around = f"{text[: match.start()]} | {inside} | {named.get('g') or ''} | {text[match.end() :]}"
+    words = frozenset(known.words(family.triggers.sub(" ", known.changes.sub(" ", around))))
+    contrasts = known.contrasts_in(around)
+    if own and not kin and not family.of_things:
+        return frozenset(known.words(inside)) | contrasts
+    return words | contrasts | kin

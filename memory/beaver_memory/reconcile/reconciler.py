@@ -9,7 +9,7 @@ from beaver_hostspecs import Clock, SystemClock
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.reconcile.candidates import own_filters, same_place, similar
 from beaver_memory.reconcile.decision import Decision, Judge, Reconciled
-from beaver_memory.reconcile.rules import RuleJudge, other_words
+from beaver_memory.reconcile.rules import RuleJudge, other_words, with_keywords
 from beaver_memory.records import Memory, NewMemory
 from beaver_memory.store.fingerprint import hash_of
 
@@ -66,7 +66,7 @@ class Reconciler:
         return self._added(new, decision.reason)
 
     def _added(self, new: NewMemory, reason: str) -> Reconciled:
-        (kept,) = self._engine.remember(new)
+        (kept,) = self._engine.remember(with_keywords(new))
         return Reconciled(id=kept.id, outcome=kept.outcome, mentions=kept.mentions, reason=reason)
 
     def _mentioned(self, new: NewMemory, old: Memory, now: datetime, reason: str) -> Reconciled:
@@ -84,6 +84,7 @@ class Reconciler:
             title=new.title,
             narrative=new.narrative,
             facts=new.facts,
+            keywords=with_keywords(new).keywords,
             mention_count=old.mention_count + 1,
         )
         if changed is None:

@@ -11,15 +11,18 @@ from typing import Literal
 
 import attrs
 
-from beaver_memory.reconcile.claims import Attribute, Claim, claims_of, search_words
+from beaver_memory.reconcile.claims import Attribute, Claim, claims_of, keywords_of, search_words
 from beaver_memory.reconcile.decision import Decision
-from beaver_memory.records import Memory, NewMemory
+from beaver_memory.records import MOST_LABELS, Memory, NewMemory
 
 MOST_STATEMENTS = 3
 """Statements of a memory that one later statement can supersede; a longer one holds more than what has changed."""
 
 FEW = 3
 """Words of a statement that can be contained in another one."""
+
+OTHER = "other"
+"""The attribute that any noun names."""
 
 Verdict = Literal["UPDATE", "DELETE", "NONE"]
 
@@ -54,6 +57,15 @@ def other_words(new: NewMemory) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, map(search_words, claims_of(text_of(new))[:MOST_STATEMENTS]))))
 
 
+def with_keywords(new: NewMemory) -> NewMemory:
+    """Return a memory with other words for its attributes, so that a question in those words finds it."""
+    said = claims_of(text_of(new))
+    if len(said) > MOST_STATEMENTS:
+        return new
+    words = [word for each in said for word in keywords_of(each)]
+    return attrs.evolve(new, keywords=tuple(dict.fromkeys([*new.keywords, *words]))[:MOST_LABELS])
+
+
 def text_of(memory: NewMemory) -> str:
     """Return the text of a memory."""
     return "\n".join(part for part in (memory.title, memory.narrative, *memory.facts) if part)
@@ -65,8 +77,10 @@ def finding(earlier: Claim, later: Claim) -> Finding | None:
         return None
     if said_again := _repeated(earlier, later):
         return said_again
-    if later.additive or not _same_people(earlier, later):
+    if later.additive:
         return None
+    if earlier.kin != later.kin:
+        return _by_denial(earlier, later)
     return (
         _by_replacement(earlier, later)
         or _by_attribute(earlier, later)
@@ -137,43 +151,65 @@ def _by_attribute(earlier: Claim, later: Claim) -> Finding | None:
     """Both give the same attribute of the same subject different values."""
     for name in earlier.attributes.keys() & later.attributes.keys():
         before, after = earlier.attributes[name], later.attributes[name]
-        if not _same_subject(earlier, later, before, after):
+        if not _same_subject(earlier, later, before, after) or not _is_single(name, earlier, later):
             continue
-        differ = _differ(before, after, changes=later.changes)
-        if later.ends and not earlier.ends and not later.changes:
-            continue
-        if differ:
+        if earlier.ends or (later.ends and not later.changes):
+            if later.ends != earlier.ends and set(before.value) & set(after.value):
+                return Finding(verdict="DELETE", reason="denied")
+        elif _differ(before, after, changes=later.changes):
             return Finding(verdict="DELETE", reason="single_value")
     return None
 
 
+def _is_single(name: str, earlier: Claim, later: Claim) -> bool:
+    """Return whether an attribute has one value at a time, as two statements use it."""
+    if later.changes:
+        return name != OTHER or not earlier.attributes[name].subject <= (earlier.kin | earlier.names)
+    if name == OTHER:
+        numbers = earlier.numbers.intersection(earlier.attributes[name].value)
+        return bool(numbers and later.numbers.intersection(later.attributes[name].value))
+    return not earlier.attributes[name].of_things or not (later.happened or earlier.several & later.several)
+
+
 def _by_denial(earlier: Claim, later: Claim) -> Finding | None:
     """One of them denies or ends what the other one says."""
-    if later.ends == earlier.ends:
+    if later.ends == earlier.ends or (earlier.ends and earlier.happened):
         return None
     denied, other = (later, earlier) if later.ends else (earlier, later)
     if not later.ends and not later.changes and denied.words[-1:] != other.words[-1:]:
         return None
-    core = denied.content - denied.several or denied.content
+    core = denied.kept - denied.several - denied.kin or denied.kept
     common = core & other.content
     if not common or 2 * len(common) < len(core):
         return None
-    if not denied.own and denied.words[0] not in other.content:
+    if not _same_holder(denied, other, core):
         return None
     return Finding(verdict="DELETE", reason="denied")
 
 
+def _same_holder(denied: Claim, other: Claim, core: frozenset[str]) -> bool:
+    """Return whether a denial is about the subject of the other statement."""
+    if denied.kin == other.kin and denied.own and other.own:
+        return True
+    if denied.kin == other.kin and not denied.own and not other.own:
+        return denied.words[0] in other.content
+    # "Rex died" ends "We have a dog named Rex", and "I left Jo" ends "Jo is my partner".
+    return core <= other.content and (not denied.own or other.words[0] in core)
+
+
 def _by_form(earlier: Claim, later: Claim) -> Finding | None:
     """Both have the same form with another number, or a marked change of one part."""
-    if later.ends or earlier.ends or earlier.several - later.several or later.happened:
+    if later.ends or earlier.ends or earlier.own != later.own or (later.happened and not later.changes):
         return None
-    before, after = earlier.content - later.content, later.content - earlier.content
+    several = earlier.several | later.several
+    before, after = earlier.content - later.content - several, later.content - earlier.content - several
     common = earlier.content & later.content
     if not before or not after or not common:
         return None
-    if before <= earlier.numbers and after <= later.numbers:
+    if len(before) == len(after) == 1 and before <= earlier.numbers and after <= later.numbers:
         return Finding(verdict="DELETE", reason="other_number")
-    if later.changes and not later.several and 2 * len(common) >= min(len(earlier.content), len(later.content)):
+    same_head = earlier.own or earlier.words[0] in common
+    if later.changes and same_head and not several and 2 * len(common) >= min(len(earlier.content), len(later.content)):
         return Finding(verdict="DELETE", reason="marked_change")
     return None
 
@@ -184,10 +220,6 @@ def _by_form(earlier: Claim, later: Claim) -> Finding | None:
 def _within(part: Sequence[str], whole: Sequence[str]) -> bool:
     rest = iter(whole)
     return all(word in rest for word in part)
-
-
-def _same_people(earlier: Claim, later: Claim) -> bool:
-    return earlier.kin == later.kin
 
 
 def _same_subject(earlier: Claim, later: Claim, before: Attribute, after: Attribute) -> bool:
@@ -208,5 +240,5 @@ def _same_subject(earlier: Claim, later: Claim, before: Attribute, after: Attrib
 def _differ(before: Attribute, after: Attribute, *, changes: bool) -> bool:
     one, other = frozenset(before.value), frozenset(after.value)
     if one <= other or other <= one:
-        return changes and one != other and before.value[-1] != after.value[-1]
+        return changes and one != other and (other < one or before.value[-1] != after.value[-1])
     return True

@@ -17,7 +17,16 @@ def beaver(tmp_path):
     path.write_text(json.dumps(config), "utf-8")
 
     def run(*words, code=0, stdin=""):
-        done = run_beaver("--config", path, "memory", "local", *words, cwd=tmp_path, env=environment(HOME=tmp_path, BEAVER_HOME=tmp_path), stdin=stdin)
+        done = run_beaver(
+            "--config",
+            path,
+            "memory",
+            "local",
+            *words,
+            cwd=tmp_path,
+            env=environment(HOME=tmp_path, BEAVER_HOME=tmp_path),
+            stdin=stdin,
+        )
         assert done.code == code, done.err
         return done.out if code == 0 else done.err
 

@@ -9,7 +9,8 @@ from beaver_hooks_local.settings import PATH, LocalSettings
 from beaver_hostspecs import ConfigurationError
 
 SETTINGS = (
-    "`enabled`, `databasePath`, `embedding`, `vectors`, `promptIndex`, `recall`, `capture`, `ranking`, `traceFile`"
+    "`enabled`, `databasePath`, `store`, `embedding`, `vectors`, `promptIndex`, `recall`, `capture`, `ranking`, "
+    "`traceFile`"
 )
 
 

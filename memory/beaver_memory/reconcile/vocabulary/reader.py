@@ -2,7 +2,8 @@
 
 `parts` are expressions that others name in braces. `words` are lists, `marks` are expressions of whole words. Each
 entry of `attributes` is an attribute that has one value at a time: its patterns find it in a statement, the group `v`
-is its value, and the groups `k` and `n` belong to the subject. An attribute with `nouns` is found by the patterns of
+is its value, and the groups `k`, `n` and `g` belong to the subject (`g` does not
+if that is the speaker). An attribute with `nouns` is found by the patterns of
 `noun` too.
 """
 
@@ -18,6 +19,9 @@ import attrs
 
 from beaver_memory.reconcile.vocabulary.word_forms import characters, english_words, german_words
 
+NOTHING = "(?!)"
+"""An expression that finds nothing."""
+
 _WORDS = MappingProxyType({"en": english_words, "de": german_words, "zh": characters})
 
 
@@ -28,6 +32,7 @@ class Family:
     Attributes:
         name: its name, the same in all languages.
         patterns: each finds the attribute in a statement.
+        triggers: words that belong to the attribute and not to the subject.
         of_things: everything else in the statement names the subject. Otherwise a statement in the first person is
             about the speaker, whatever else it holds.
         found_by: words to search for, by which a statement with other words for the attribute is found.
@@ -35,6 +40,7 @@ class Family:
 
     name: str
     patterns: tuple[re.Pattern[str], ...]
+    triggers: re.Pattern[str]
     of_things: bool = False
     found_by: str = ""
 
@@ -46,6 +52,8 @@ class Vocabulary:
     Attributes:
         language: its code.
         idle: words that name neither a subject nor a value.
+        names: finds names by the way they are written, as far as the language shows it.
+        numbers: words for numbers.
         contrasts: words that tell two things of a kind apart.
         kin: words for people by their relation to the speaker, each with one name.
         first_person: words for the speaker.
@@ -63,6 +71,8 @@ class Vocabulary:
 
     language: str
     idle: frozenset[str]
+    names: re.Pattern[str]
+    numbers: frozenset[str]
     contrasts: frozenset[str]
     kin: Mapping[str, str]
     first_person: re.Pattern[str]
@@ -81,6 +91,18 @@ class Vocabulary:
         """Return the words of a text that name a subject or a value, in one form each."""
         return [word for word in _WORDS[self.language](text, self.idle) if word not in self.idle]
 
+    def kin_in(self, text: str) -> frozenset[str]:
+        """Return the names of the relations in a text."""
+        if self.language == "zh":
+            return frozenset(name for word, name in self.kin.items() if word in text)
+        return frozenset(self.kin[word] for word in re.findall(r"\w+", text.casefold()) if word in self.kin)
+
+    def contrasts_in(self, text: str) -> frozenset[str]:
+        """Return the words of a text that tell two things of a kind apart."""
+        if self.language == "zh":
+            return frozenset(word for word in self.contrasts if word in text)
+        return self.contrasts.intersection(self.words(text))
+
 
 @cache
 def vocabulary(language: str) -> Vocabulary:
@@ -89,16 +111,26 @@ def vocabulary(language: str) -> Vocabulary:
     parts, spaced = _resolved(given["parts"]), language != "zh"
     return Vocabulary(
         language=language,
-        idle=frozenset(given["words"]["idle"].split()),
-        contrasts=frozenset(given["words"]["contrasts"].split()),
+        idle=frozenset([*given["words"]["idle"].split(), *_forms(language, given["words"]["idle"])]),
+        names=re.compile(given["words"].get("names", NOTHING)),
+        numbers=frozenset(given["words"]["numbers"].split()),
+        contrasts=frozenset(_forms(language, given["words"]["contrasts"])),
         kin={word: names.split()[0] for names in given["words"]["kin"] for word in names.split()},
         replacements=tuple(_pattern(text, parts) for text in given["marks"].pop("replacements")),
-        families=tuple(_family(name, each, parts, given["noun"]) for name, each in given["attributes"].items()),
+        families=tuple(
+            _family(name, each, parts, given["noun"], spaced=spaced) for name, each in given["attributes"].items()
+        ),
         **{name: _marks(texts, parts, spaced=spaced) for name, texts in given["marks"].items()},
     )
 
 
-def _family(name: str, given: Mapping[str, Any], parts: Mapping[str, str], noun: Mapping[str, Any]) -> Family:
+def _forms(language: str, words: str) -> list[str]:
+    return _WORDS[language](words, ()) if language != "zh" else words.split()
+
+
+def _family(
+    name: str, given: Mapping[str, Any], parts: Mapping[str, str], noun: Mapping[str, Any], *, spaced: bool
+) -> Family:
     texts = list(given.get("patterns", ()))
     if "nouns" in given:
         # An attribute without other words for it has nouns that mean different things, so the noun is of the subject.
@@ -107,6 +139,7 @@ def _family(name: str, given: Mapping[str, Any], parts: Mapping[str, str], noun:
     return Family(
         name=name,
         patterns=tuple(_pattern(text, parts) for text in texts),
+        triggers=_marks([given.get("triggers", NOTHING)], parts, spaced=spaced),
         of_things=given.get("of_things", False),
         found_by=given.get("found_by", ""),
     )

@@ -4,12 +4,13 @@ import re
 from collections.abc import Collection
 from functools import cache
 
-_ENGLISH = re.compile(r"[^\W_]+(?:[.:@/_-][^\W_]+)*(?:['\u2019]s\b)?")
+_ENGLISH = re.compile(r"[^\W_]+(?:[.:@/_-][^\W_]+)*(?:['\u2019][a-z]{1,2}\b)?")
+_CLITIC = re.compile(r"(?:n['\u2019]t|['\u2019][a-z]{1,2})$")
 _GERMAN = re.compile(r"[^\W_]+(?:[.:@/_-][^\W_]+)*")
 _CHINESE = re.compile(r"[a-z0-9][\w.@:+-]*|[\u3400-\u9fff]", re.ASCII)
 _GERMAN_ENDINGS = ("en", "em", "er", "es", "e", "n", "s")
 _SHORTEST = 3
-"""Characters that a German word keeps."""
+"""Characters that a word keeps; German words one more, except before an `s`."""
 
 _ENGLISH_ENDINGS = (("ing", 3, ""), ("ies", 2, "y"), ("ed", 3, ""), ("s", 3, ""))
 """Endings of English words, the fewest characters before each, and the text in place of it."""
@@ -17,7 +18,8 @@ _ENGLISH_ENDINGS = (("ing", 3, ""), ("ies", 2, "y"), ("ed", 3, ""), ("s", 3, "")
 
 def english_words(text: str, _: Collection[str] = ()) -> list[str]:
     """Return the words of an English text without their endings."""
-    return [_english(word) for word in _ENGLISH.findall(text.casefold())]
+    bare = (_CLITIC.sub("", word) for word in _ENGLISH.findall(text.casefold()))
+    return [_english(word) for word in bare]
 
 
 def german_words(text: str, idle: Collection[str] = ()) -> list[str]:
@@ -36,7 +38,6 @@ def _any_of(words: frozenset[str]) -> re.Pattern[str]:
 
 
 def _english(word: str) -> str:
-    word = word.removesuffix("'s").removesuffix("\u2019s")
     for ending, before, instead in _ENGLISH_ENDINGS:
         if word.endswith(ending) and len(word) >= before + len(ending) and not word.endswith(("ss", "us", "is")):
             word = word.removesuffix(ending) + instead
@@ -46,6 +47,7 @@ def _english(word: str) -> str:
 
 def _german(word: str) -> str:
     for ending in _GERMAN_ENDINGS:
-        if len(word) >= len(ending) + _SHORTEST + 1 and word.endswith(ending) and word.isalpha():
+        shortest = _SHORTEST if ending == "s" else _SHORTEST + 1
+        if len(word) >= len(ending) + shortest and word.endswith(ending) and word.isalpha():
             return word.removesuffix(ending)
     return word

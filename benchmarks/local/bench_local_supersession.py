@@ -1,0 +1,168 @@
+"""Measures how well memories that no longer hold are superseded, without a language model.
+
+Each user of a made-up set states facts on consecutive days, then states each of them anew as it has changed, and then
+asks about each. The older fact must not be among the memories that a turn is given, and the newer one must come first.
+Pairs of facts that both hold are stated likewise, and neither may be superseded. The authors of the rules look at one
+half of the set; the other half was written before the rules, and its figures alone count. Each half is measured with
+reconciliation and without it in one run.
+
+    python benchmarks/local/bench_local_supersession.py [--static] [--e5]
+"""
+
+import argparse
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+
+import attrs
+import kit_changes_seen
+import kit_changes_unseen
+from kit_changes import Told, changes, pairs
+from kit_engine import Calendar, Remembering, e5_small, static
+from kit_score import Targets, heading, machine, row
+
+from beaver_hooks_local.settings import RecallSettings
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.filters import Filters
+from beaver_memory.query import Query
+from beaver_memory.reconcile.reconciler import Reconciler
+from beaver_memory.records import NewMemory, Owner
+from beaver_memory.store.in_memory import InMemoryStore
+
+NEWER_FIRST, OLDER_INJECTED, BOTH_SUPERSEDED = 0.9, 0.02, 0.01
+HALVES = {"seen": kit_changes_seen, "unseen": kit_changes_unseen}
+RECALL = RecallSettings()
+
+
+@attrs.define
+class User:
+    """The memory of one user, written day by day.
+
+    Attributes:
+        reconciles: whether a newer memory supersedes older ones.
+    """
+
+    name: str
+    reconciles: bool
+    embedder: Remembering | None = None
+    clock: Calendar = attrs.field(factory=Calendar)
+    engine: MemoryEngine = attrs.field(init=False)
+    seconds: list[float] = attrs.field(factory=list)
+
+    def __attrs_post_init__(self) -> None:
+        """Open the memory."""
+        self.engine = MemoryEngine(InMemoryStore(), clock=self.clock, embedder=self.embedder)
+
+    def tell(self, text: str) -> None:
+        """Write a fact, a day after the one before."""
+        self.clock.time += timedelta(days=1)
+        new = NewMemory(title=text, owner=Owner(user=self.name), created_at=self.clock.time, source="user")
+        began = time.perf_counter()
+        if self.reconciles:
+            Reconciler(self.engine, clock=self.clock).remember(new)
+        else:
+            self.engine.remember(new)
+        self.seconds.append(time.perf_counter() - began)
+        self.engine.embed()
+
+    def given(self, question: str) -> list[str]:
+        """Return the memories that a turn with a question is given, best first."""
+        query = Query(
+            text=question,
+            filters=Filters(owners=(Owner(user=self.name),), now=self.clock.time),
+            limit=RECALL.top_k,
+            minimum_score=RECALL.minimum_score,
+        )
+        return [hit.memory.title for hit in self.engine.search(query).hits]
+
+    def holds(self) -> set[str]:
+        """Return the memories that hold now."""
+        seen = Filters(owners=(Owner(user=self.name),), now=self.clock.time)
+        return {memory.title for memory in self.engine.store.recent(seen, limit=1_000)}
+
+
+@attrs.frozen(kw_only=True)
+class Figures:
+    """The figures of one half.
+
+    Attributes:
+        first: the share of changes whose newer fact comes first.
+        found: the share of changes whose newer fact is among the given memories.
+        older: the share of changes whose older fact is among them.
+        lost: the share of pairs of which one fact is superseded.
+        milliseconds: the median time of a write.
+    """
+
+    first: float
+    found: float
+    older: float
+    lost: float
+    milliseconds: float
+
+
+def figures(half: str, *, reconciles: bool, embedder: Remembering | None) -> Figures:
+    """Tell the facts of a half to each of its users, ask, and return the figures."""
+    told = list(changes(HALVES[half].CHANGES))
+    users = _told(told, reconciles=reconciles, embedder=embedder)
+    answers = [(each, users[each.user].given(each.question)) for each in told]
+    both = list(pairs(HALVES[half].PAIRS))
+    others = _told(both, reconciles=reconciles, embedder=embedder)
+    hold = {name: user.holds() for name, user in others.items()}
+    return Figures(
+        first=_share(given[:1] == [each.second] for each, given in answers),
+        found=_share(each.second in given for each, given in answers),
+        older=_share(each.first in given for each, given in answers),
+        lost=_share(not {each.first, each.second} <= hold[each.user] for each in both),
+        milliseconds=1_000 * statistics.median(each for user in users.values() for each in user.seconds),
+    )
+
+
+def _told(facts: Sequence[Told], *, reconciles: bool, embedder: Remembering | None) -> Mapping[str, User]:
+    """Return the users after they have told all first facts, and then all second ones."""
+    users = {each.user: User(each.user, reconciles, embedder) for each in facts}
+    first: Callable[[Told], str] = lambda each: each.first  # noqa: E731 - the two passes differ by this alone
+    for text_of in (first, lambda each: each.second):
+        for each in facts:
+            users[each.user].tell(text_of(each))
+    return users
+
+
+def _share(values: Iterable[bool]) -> float:
+    return statistics.mean(map(float, values))
+
+
+def main() -> int:
+    """Print the figures of both halves; return 1 if a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--static", action="store_true", help="measure with the static model too")
+    parser.add_argument("--e5", action="store_true", help="measure with e5-small too")
+    options = parser.parse_args()
+    embedders: dict[str, Remembering | None] = {"words": None}
+    for name, make in (("static", static), ("e5", e5_small)):
+        if getattr(options, name) and (made := make()) is not None:
+            embedders[name] = made
+    print(machine("beaver-memory"))
+    for name, half in HALVES.items():
+        kinds = Counter(each.kind for each in (*changes(half.CHANGES), *pairs(half.PAIRS)))
+        print(f"{name}: " + ", ".join(f"{kind} {count}" for kind, count in kinds.items()))
+    targets = Targets()
+    for name, embedder in embedders.items():
+        heading(
+            f"{name}: {RECALL.top_k} memories a turn, minimum score {RECALL.minimum_score:g}",
+            ("first", "found", "older", "lost", "ms/write"),
+        )
+        for half in HALVES:
+            for reconciles in (False, True):
+                found = figures(half, reconciles=reconciles, embedder=embedder)
+                row(f"{half}, {'reconciled' if reconciles else 'added only'}", attrs.astuple(found))
+        print("Of the unseen half, reconciled:")
+        targets.least(f"newer first, {name}", found.first, NEWER_FIRST)
+        targets.least(f"older not injected, {name}", 1 - found.older, 1 - OLDER_INJECTED)
+        targets.least(f"both still hold, {name}", 1 - found.lost, 1 - BOTH_SUPERSEDED)
+    return int(bool(targets.missed))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
