@@ -1,9 +1,9 @@
 """Measures what capture costs the user: the commit of a turn with capture on, against the same host without it.
 
 Two hosts with the local memory get the same turns; their order alternates. A commit returns once the turn is in the
-background queue, and capture works after that. Each turn waits for the background work of the turn before. The output has
-p50 and p95 of each side, the ratio of the p95 in each round, and the median of the ratios; beside it the time of the
-capture itself, which no user waits for.
+queue of the background, and capture works after that. Each turn waits for the background work of the one before. The
+output has p50 and p95 of each side, the ratio of the p95 in each round, and the median of the ratios; beside it the
+time of the capture itself, which no user waits for.
 
     python benchmarks/local/bench_local_commit.py
 """
