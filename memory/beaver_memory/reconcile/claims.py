@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import attrs
 
@@ -10,8 +11,14 @@ from beaver_memory.reconcile.vocabulary.reader import Family, Vocabulary, vocabu
 LONGEST = 4_000
 """Characters of a text that are parsed."""
 
-MOST = 40
+LONGEST_STATEMENT = 240
+"""Characters of a statement that is parsed; a longer one says more than one thing."""
+
+MOST = 12
 """Statements of a text that are parsed."""
+
+KNOWN = 4_096
+"""Texts whose claims are kept: the candidates of one memory are often those of the next."""
 
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 _GERMAN = re.compile(
@@ -90,6 +97,10 @@ class Claim:
         return frozenset(self.words)
 
 
+NO_CLAIM = Claim(language="en", words=())
+"""Stands for a statement that is too long."""
+
+
 def language_of(text: str) -> str:
     """Return the language of a text: `zh`, `de` or `en`."""
     if _CHINESE.search(text):
@@ -97,12 +108,13 @@ def language_of(text: str) -> str:
     return "de" if len(_GERMAN.findall(text)) > len(_ENGLISH.findall(text)) else "en"
 
 
+@lru_cache(maxsize=KNOWN)
 def claims_of(text: str) -> tuple[Claim, ...]:
-    """Return the claims of a text, at most `MOST`."""
+    """Return the claims of a text, at most `MOST`; a long statement is none."""
     found = []
     for statement in statements(text):
-        claim = _claim(statement)
-        if claim.words:
+        claim = _claim(statement) if len(statement) <= LONGEST_STATEMENT else NO_CLAIM
+        if claim.words or claim is NO_CLAIM:
             found.append(claim)
         if len(found) == MOST:
             break
