@@ -109,6 +109,8 @@ def _between(new: NewMemory, said: Sequence[Claim], old: Memory) -> Finding | No
         )
     if len(earlier) > MOST_STATEMENTS:
         return None
+    # "I changed banks, I am with Monzo now" names the attribute in one clause and the value in the other.
+    later = (*later, *claims_of(text_of(new if is_later else old), whole=True))
     found_each = [_ended(each, later) for each in earlier]
     ends = [each for each in found_each if each is not None]
     return ends[0] if 2 * len(ends) > len(earlier) or (ends and len(earlier) == 1) else None
@@ -183,7 +185,8 @@ def _by_denial(earlier: Claim, later: Claim) -> Finding | None:
     denied, other = (later, earlier) if later.ends else (earlier, later)
     if not later.ends and not later.changes and denied.words[-1:] != other.words[-1:]:
         return None
-    core = denied.kept - denied.several - denied.kin or denied.kept
+    relations = frozenset("".join(denied.kin)) if denied.language == "zh" else denied.kin
+    core = denied.kept - denied.several - relations or denied.kept
     common = core & other.content
     if not common - denied.numbers or 2 * len(common) < len(core):
         return None
@@ -214,8 +217,8 @@ def _by_form(earlier: Claim, later: Claim) -> Finding | None:
     if len(before) == len(after) == 1 and before <= earlier.numbers and after <= later.numbers:
         return Finding(verdict="DELETE", reason="other_number")
     same_head = earlier.own or earlier.words[0] in common
-    few, many = sorted((len(earlier.content), len(later.content)))
-    if later.changes and same_head and not several and many <= MOST_WORDS and 2 * len(common) >= few:
+    many = max(len(earlier.content), len(later.content))
+    if later.changes and same_head and not several and many <= MOST_WORDS and 2 * len(common) >= many:
         return Finding(verdict="DELETE", reason="marked_change")
     return None
 
