@@ -58,6 +58,9 @@ class ChainCheck:
         reason: its fault: `changed`, `forged` (the code of the next record does not match it either), `missing`,
             `reordered`, or `not the expected head`; empty when `ok`.
         head: the last valid record.
+        lost: how many events the records themselves report as lost.
+        restarts: how often the records report that an earlier trail was gone.
+        missing_triggers: the triggers that should keep the table append-only, and are gone.
     """
 
     ok: bool
@@ -65,6 +68,9 @@ class ChainCheck:
     first_bad: int | None = None
     reason: str = ""
     head: Head | None = None
+    lost: int = 0
+    restarts: int = 0
+    missing_triggers: tuple[str, ...] = ()
 
 
 def subkey(key: bytes, purpose: str) -> bytes:

@@ -18,6 +18,8 @@ from beaver_toolkit.sqlite.migrations import read_migrations
 PACKAGE = "beaver_hooks.audit"
 DATABASE = "host.db"
 RECEIPTS_KEPT = 10_000
+TRIGGERS = ("audit_keeps_what_it_has", "audit_loses_nothing", "audit_replaces_nothing")
+"""They refuse statements that change or delete records."""
 
 _SQL = Queries(Path(__file__).with_name("queries.sql"))
 
@@ -116,6 +118,12 @@ class Database:
         """Return the faults that SQLite finds in the file; none when it is sound."""
         with translated():
             return integrity_problems(self._connection)
+
+    def missing_triggers(self) -> tuple[str, ...]:
+        """Return the names of the triggers that should keep the records append-only, and are gone."""
+        with translated():
+            there = {name for (name,) in self._connection.execute(_SQL["triggers"])}
+        return tuple(name for name in TRIGGERS if name not in there)
 
     def _pairs(self, sql: str, *bindings: str | int) -> list[tuple[str, str]]:
         with translated():

@@ -47,3 +47,6 @@ INSERT INTO health VALUES (?, ?, ?) ON CONFLICT (plugin) DO UPDATE SET
 
 -- name: health
 SELECT plugin, body FROM health ORDER BY plugin
+
+-- name: triggers
+SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'audit'

@@ -3,10 +3,12 @@
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import attrs
 
 from beaver_hooks.audit import chain
 from beaver_hooks.audit.chain import ChainCheck, ChainedEvent, Head
@@ -84,13 +86,18 @@ class TrailReader:
         """Check the whole chain and name the first bad record.
 
         The chain alone cannot show that its last records were cut off, nor that all of it was replaced together with
-        the key. A head that was kept elsewhere can: pass it as `expected_head`.
+        the key. A head that was kept elsewhere can: pass it as `expected_head`. The result also counts what the records
+        themselves report: lost events, and trails that were gone.
         """
         with self._reading() as database:
             key = read_key(self._folder)
             if key is None:
                 raise missing_key(self._folder)
-            return chain.verify(database.records(), chain.chain_key(key.secret), expected_head=expected_head)
+            reports = _Reports()
+            records = reports.counted(database.records())
+            found = chain.verify(records, chain.chain_key(key.secret), expected_head=expected_head)
+            gone = database.missing_triggers()
+        return attrs.evolve(found, lost=reports.lost, restarts=reports.restarts, missing_triggers=gone)
 
     def integrity(self) -> list[str]:
         """Return the faults that SQLite finds in the file; none when it is sound."""
@@ -110,6 +117,23 @@ class TrailReader:
     def _refuse_fork(self) -> None:
         if os.getpid() != self._pid:
             raise unavailable(self._folder, "forked")
+
+
+class _Reports:
+    """Counts the events by which a trail reports its own losses."""
+
+    def __init__(self) -> None:
+        self.lost = 0
+        self.restarts = 0
+
+    def counted(self, records: Iterable[ChainedEvent]) -> Iterator[ChainedEvent]:
+        """Yield the records."""
+        for record in records:
+            name, facts = record.fields[1], record.fields[-1]
+            self.restarts += name == "audit_restarted"
+            lost = _mapping(facts).get("lost") if name == "audit_gap" else 0
+            self.lost += lost if isinstance(lost, int) else 0
+            yield record
 
 
 def missing_key(folder: Path) -> AuditUnavailable:

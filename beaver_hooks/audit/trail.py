@@ -1,20 +1,23 @@
 """The default audit sink: one SQLite file in the state folder, written by one thread per host."""
 
+import contextlib
+import os
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from queue import Empty
 from typing import Self
 
+from beaver_hooks.audit import loss_notes
 from beaver_hooks.audit.batch import Body, HealthRow, ReceiptRow
 from beaver_hooks.audit.chain import identifier_key, identify
-from beaver_hooks.audit.database import Database
-from beaver_hooks.audit.events import AuditEvent
-from beaver_hooks.audit.key import Key, make_key, read_key
+from beaver_hooks.audit.database import DATABASE, Database
+from beaver_hooks.audit.events import AuditEvent, Facts
+from beaver_hooks.audit.key import KEY_FILE, Key, make_key, read_key
 from beaver_hooks.audit.reader import TrailReader, missing_key, unavailable
 from beaver_hooks.audit.writer import StateChange, Writer
 from beaver_hooks.state_folder import make_state_folder
-from beaver_hostspecs import Clock, SystemClock
+from beaver_hostspecs import AuditUnavailable, Clock, SystemClock
 from beaver_toolkit.sqlite.errors import DatabaseError
 
 
@@ -48,13 +51,30 @@ class Trail(TrailReader):
             AuditUnavailable: it cannot be used; says why and what to do. No existing file is replaced.
         """
         folder = make_state_folder(folder)
+        is_lost = _is_lost(folder)
         key, clock = _check(folder), clock or SystemClock()
         writer = Writer(folder, key.secret, clock=clock)
         writer.start()
         trail = cls(folder, key.secret, writer, clock)
+        if is_lost:
+            trail.append(AuditEvent(name="audit_restarted", at=clock.now(), facts={"reason": "file missing at start"}))
         if key.tightened:
             trail.append(AuditEvent(name="audit_key_tightened", at=clock.now()))
+        trail._report_losses()
         return trail
+
+    def _report_losses(self) -> None:
+        """Record what earlier trails in this folder could not write."""
+        found = list(loss_notes.notes(self._folder))
+        for _, lost in found:
+            facts: Facts = {"lost": lost, "reason": "not written before closing"}
+            self.append(AuditEvent(name="audit_gap", at=self._clock.now(), facts=facts))
+        if found:
+            # The notes stay until the events are durable.
+            with contextlib.suppress(AuditUnavailable):
+                self.flush()
+                for path, _ in found:
+                    path.unlink(missing_ok=True)
 
     def append(self, event: AuditEvent) -> None:
         """Take an event and return at once."""
@@ -104,7 +124,21 @@ class Trail(TrailReader):
             return 0
         if self._closed is None:
             self._closed = self._writer.stop(timeout)
+            if unreported := self._writer.unreported:
+                loss_notes.leave(self._folder, unreported)
         return self._closed
+
+
+def _is_lost(folder: Path) -> bool:
+    """Return whether the key is there and the database is gone. The database is made first, so it was removed."""
+    if not os.path.lexists(folder / KEY_FILE):
+        return False
+    try:
+        return (folder / DATABASE).stat().st_size == 0
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
 
 
 def _check(folder: Path) -> Key:

@@ -122,6 +122,11 @@ class Writer:
             flush.done.wait()
         return flush.failure if flush.done.is_set() else "closed"
 
+    @property
+    def unreported(self) -> int:
+        """How many entries were lost without an event that says so; final once `stop` has returned."""
+        return self._refused + len(self._batch) + self._queue.qsize() - self._confessed
+
     def stop(self, timeout: float) -> int:
         """Write the taken items and end, within `timeout` seconds; return how many entries were ever lost."""
         self._room = 0

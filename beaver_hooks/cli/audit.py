@@ -50,7 +50,7 @@ def command() -> None:
 @common
 @click.pass_context
 def verify_command(ctx: click.Context, *, expect: Head | None, as_json: bool, config: Path | None) -> None:
-    """Check the whole trail. The exit code is 1 if a record was changed or is missing.
+    """Check the whole trail. The exit code is 1 if a record was changed or is missing between others.
 
     A missing end can be found only by comparison with a head that was printed before and kept elsewhere (--expect).
     """
@@ -62,8 +62,8 @@ def verify_command(ctx: click.Context, *, expect: Head | None, as_json: bool, co
     if as_json:
         show(json.dumps(verdict_json(verdict)))
     else:
-        show(verdict_text(verdict) if there or expect else nothing_yet(folder))
-    if not verdict.ok:
+        show(verdict_text(verdict, expected=expect is not None) if there or expect else nothing_yet(folder))
+    if not verdict.ok or verdict.missing_triggers:
         ctx.exit(FOUND)
 
 

@@ -27,9 +27,14 @@ Compare host.db with a backup. To start a new trail, move host.db
 (with its -wal and -shm files) and audit.key away together, and keep them."""
 
 WHOLE = """\
-The audit trail is intact: {good}, none changed, moved or missing.
-Its head is {head}
-Keep the head elsewhere: only with --expect HEAD can a missing end be found."""
+The chain of the audit trail is intact: {good}, each as it was written.
+Its head is {head}"""
+
+UNKNOWN = """\
+Not known is whether records are missing at its end, or whether the trail was
+replaced together with its key: keep the head elsewhere, and use --expect HEAD."""
+
+EXPECTED = "It contains the head that you expect."
 
 
 @attrs.frozen(kw_only=True)
@@ -55,19 +60,39 @@ class Filter:
         return not self.turns or (turn or "").startswith(self.turns)
 
 
-def verdict_text(verdict: ChainCheck) -> str:
-    """Return the verdict in words: the finding, its place and its meaning."""
+def verdict_text(verdict: ChainCheck, *, expected: bool = False) -> str:
+    """Return the verdict in words: the finding, its place and its meaning.
+
+    Args:
+        verdict: of the chain.
+        expected: whether it was compared with an expected head.
+    """
     good = counted(verdict.checked, "record")
     if verdict.head is None and verdict.ok:
         return "The audit trail is intact, and has no records yet."
     if verdict.ok:
-        return WHOLE.format(good=good, head=_head(verdict.head))
+        known = EXPECTED if expected else UNKNOWN
+        return "\n".join([WHOLE.format(good=good, head=_head(verdict.head)), known, *map(filled, _reports(verdict))])
     before = f"The {good} before it {'is' if verdict.checked == 1 else 'are'} good."
     meaning = MEANINGS.get(verdict.reason, verdict.reason)
     text = BROKEN.format(
         bad=verdict.first_bad, meaning=meaning, good=before if verdict.checked else "No record before it is good."
     )
-    return "\n".join(map(filled, text.splitlines()))
+    return "\n".join(map(filled, [*text.splitlines(), *_reports(verdict)]))
+
+
+def _reports(verdict: ChainCheck) -> list[str]:
+    """Return what the records report of losses, and what no longer protects them."""
+    lines = list[str]()
+    if verdict.lost:
+        lines.append(f"The records report that {counted(verdict.lost, 'event')} could not be written.")
+    if verdict.restarts:
+        times = counted(verdict.restarts, "time")
+        lines.append(f"The records report {times} that an earlier trail was gone: its records are not here.")
+    if verdict.missing_triggers:
+        names = ", ".join(verdict.missing_triggers)
+        lines.append(f"A program removed triggers that keep the table append-only: {names}.")
+    return lines
 
 
 def verdict_json(verdict: ChainCheck) -> dict[str, Any]:
@@ -78,6 +103,9 @@ def verdict_json(verdict: ChainCheck) -> dict[str, Any]:
         "firstBad": verdict.first_bad,
         "reason": verdict.reason,
         "head": _head(verdict.head),
+        "lostEvents": verdict.lost,
+        "restarts": verdict.restarts,
+        "missingTriggers": list(verdict.missing_triggers),
     }
 
 

@@ -25,11 +25,14 @@ from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner
 from beaver_memory.search import exact
 from beaver_memory.search.candidates import gather, width
 from beaver_memory.search.formulas import FORMULAS, Weights
+from beaver_memory.search.index_cache import SMALL
 from beaver_memory.search.nearest import Nearest
 from beaver_memory.search.owner_index import Progress
 from beaver_memory.search.relevance import fit, measured
 from beaver_memory.search.select import SPARE, Choice, best_of, hits
+from beaver_memory.search.snapshot import Model
 from beaver_memory.search.terms import Analyser
+from beaver_memory.store.candidate_store import Wanted
 from beaver_memory.store.joint import JointStore
 from beaver_memory.store.protocol import MemoryStore, SingleStore
 from beaver_memory.store.sqlite import SqliteStore
@@ -55,6 +58,8 @@ class MemoryEngine:
             memories with the new one.
         at_once: how many queries are embedded at once; others wait a moment, and are then searched by words.
         nearest: finds the nearest vectors, in place of the indexes.
+        small: memories of an owner up to which its index is built before its first search, even if the store finds
+            candidates of a search by itself; beyond that the store answers while the index is built.
         indexes: the folder of the saved indexes, which make opening fast; `None` for none.
         view: returns the filters by which the indexes are searched.
         weights: the weights of the default formula.
@@ -71,6 +76,7 @@ class MemoryEngine:
         previous: Embedder | None = None,
         at_once: int = AT_ONCE,
         nearest: Nearest | None = None,
+        small: int = SMALL,
         indexes: Path | None = None,
         view: View = unchanged,
         weights: Weights | None = None,
@@ -84,7 +90,7 @@ class MemoryEngine:
         self._trace = _nothing if trace is None else trace
         self._analyser = Analyser()
         self._writer = Writer(self.store, self._analyser)
-        self._own_layer = Layer(store, indexes, nearest, self._trace, view=view)
+        self._own_layer = Layer(store, indexes, nearest, self._trace, view=view, small=small)
         self._personal_layer: Layer | None = None
         self._lock = threading.Lock()
         self._embedder, before = (
@@ -185,6 +191,10 @@ class MemoryEngine:
         self._erase(list(moved), filters)
         return moved
 
+    def prepare(self, store: MemoryStore) -> None:
+        """Bring the terms of another store to the analyser of this engine."""
+        Writer(store, self._analyser)
+
     def reindex(self, *, owners: Iterable[Owner] | None = None, progress: Progress | None = None) -> int:
         """Build the indexes anew from the store, and save them; return the number of their memories.
 
@@ -211,11 +221,12 @@ class MemoryEngine:
         if not terms and vector is None:
             return self._newest(query, trouble)
         model = model_of(embedder)
+        wanted = _wanted(query, terms, vector, model)
         try:
-            sources = self._each(lambda layer: layer.sources(query.filters, model, by_vectors=vector is not None))
+            sources = self._each(lambda layer: layer.sources(query.filters, model, wanted))
         except MemoryError:
             return self._without_index(query, terms, trouble)
-        found = gather([source for each in sources for source in each], terms, vector, wide=width(query.limit))
+        found = gather([source for each in sources for source in each], terms, vector, wide=wanted.width)
         names = np.array(self._analyser.names(query.text), "u8")
         scale = scale_of(None if embedder is None else embedder.identity)
         ranked = FORMULAS[query.formula](found, names, query.filters.now.timestamp(), self._weights, scale)
@@ -334,6 +345,15 @@ class MemoryEngine:
 
 def _listed(memories: NewMemory | Iterable[NewMemory]) -> list[NewMemory]:
     return [memories] if isinstance(memories, NewMemory) else list(memories)
+
+
+def _wanted(query: Query, terms: Sequence[int], vector: np.ndarray | None, model: Model | None) -> Wanted:
+    return Wanted(
+        terms=tuple(terms),
+        model=None if model is None else model.key,
+        vector=b"" if vector is None else vector.astype("<f2").tobytes(),
+        width=width(query.limit),
+    )
 
 
 def _nothing(_: str, **__: object) -> None:

@@ -23,6 +23,7 @@ REMEDIES = MappingProxyType(
     {
         "locked": "is locked by another process; end that process or try again",
         "disk_full": "cannot grow: the disk is full; make room and try again",
+        "not_erased": "forgot them, but the disk is full: make room; their texts go when the last process closes it",
         "read_only": "is read-only; check who owns it and its folder",
         "cannot_open": "cannot be opened; check who owns it and its folder",
         "no_folder": "has no folder; create the folder, or set another path",

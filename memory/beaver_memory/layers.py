@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import cast
 
 import attrs
 
@@ -10,11 +11,13 @@ from beaver_memory.filters import Filters
 from beaver_memory.model_switch import passage_vectors
 from beaver_memory.records import Owner
 from beaver_memory.search.candidates import SearchSource
-from beaver_memory.search.index_cache import IndexShelf
+from beaver_memory.search.index_cache import SMALL, IndexShelf
 from beaver_memory.search.nearest import Nearest
 from beaver_memory.search.owner_index import Progress
-from beaver_memory.search.snapshot import Model
+from beaver_memory.search.sample import sample_of
+from beaver_memory.search.snapshot import IndexState, Model
 from beaver_memory.search.terms import passages
+from beaver_memory.store.candidate_store import CandidateStore, Wanted
 from beaver_memory.store.joint import PERSONAL_IDS, personal_view
 from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.protocol import SingleStore
@@ -64,6 +67,7 @@ class Layer:
         trace: receives events: `trace(event, **facts)`.
         view: returns the filters by which the indexes are searched.
         personal: whether it is the database of the person beside that of a project.
+        small: memories of an owner up to which its index is built at once; see `IndexShelf`.
     """
 
     def __init__(
@@ -75,29 +79,40 @@ class Layer:
         *,
         view: View = unchanged,
         personal: bool = False,
+        small: int = SMALL,
     ) -> None:
         self.store = store
         self._view = view
         self._nearest = nearest
-        self._shelf = IndexShelf(store, indexes, trace)
+        # Not `isinstance`, which reads the identity of the store: that of a server may be out of reach now.
+        self._finder = cast("CandidateStore", store) if hasattr(store, "candidates") else None
+        self._shelf = IndexShelf(store, indexes, trace, None if self._finder is None else small)
         self._personal = personal
 
-    def sources(self, filters: Filters, model: Model | None, *, by_vectors: bool) -> list[SearchSource]:
-        """Return the indexes to search, one for each owner."""
+    def sources(self, filters: Filters, model: Model | None, wanted: Wanted) -> list[SearchSource]:
+        """Return the indexes to search, one for each owner; while that of a large owner is built, of its candidates."""
         view = self._view(filters)
         if view is None:
             return []
         shift = PERSONAL_IDS if self._personal else 0
-        finders = self._nearest if by_vectors and model is not None else None
+        finders = self._nearest if wanted.vector and model is not None else None
         return [
             SearchSource(
-                state=state,
+                state=self._sample(owner, view, model, wanted) if state is None else state,
                 filters=view,
                 finder=None if finders is None or model is None else finders.finder(owner, model),
                 shift=shift,
             )
             for owner, state in zip(view.owners, self._shelf.current(view.owners, model), strict=True)
         ]
+
+    def _sample(self, owner: Owner, filters: Filters, model: Model | None, wanted: Wanted) -> IndexState:
+        if self._finder is None:
+            return IndexState()
+        found = sample_of(self._finder.candidates(owner, filters, wanted), model if wanted.vector else None)
+        # The first answer does not wait for the processor.
+        self._shelf.build(owner, model)
+        return found
 
     def embed(self, embedder: Embedder, limit: int, owners: Iterable[Owner] | None) -> int:
         """Embed memories that have no embedding yet, at most `limit`; return how many were embedded.
@@ -128,7 +143,8 @@ class Layer:
 
     def take_over(self, model: Model | None, gone: Model | None) -> None:
         """Prepare for the vectors of another model."""
-        self._shelf.current(self._shelf.owners(), model)
+        for owner in self._shelf.owners():
+            self._shelf.current([owner], model)
         if gone is not None:
             self._shelf.drop(gone)
 

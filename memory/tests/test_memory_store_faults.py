@@ -433,6 +433,41 @@ def test_a_process_ends_where_there_is_no_room(path, end):
     assert ["in the log"] == kept(path)
 
 
+FULL = """
+import os, resource, sys
+from pathlib import Path
+from beaver_memory.errors import StoreError
+from beaver_memory.testing.store_cases.kit import NOW, looking, new
+from beaver_memory.store.sqlite import SqliteStore
+
+store = SqliteStore.open(Path(sys.argv[1]))
+store.add([new(f"number {number}", narrative=os.urandom(400).hex()) for number in range(200)], now=NOW)
+store._connector.empty_log()
+hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), hard))
+try:
+    store.forget(range(198, 201), looking(), now=NOW)
+except StoreError as error:
+    print(error.category, len(store.recent(looking(), limit=1000)), store.check(), sep=";")
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+store.close()
+"""
+
+
+@pytest.mark.parametrize(
+    ("room", "said", "left"), [(4_096, "disk_full;200;[]", 200), (200_000, "not_erased;197;[]", 197)]
+)
+def test_forgetting_where_there_is_no_room(path, room, said, left):
+    """Forgetting on a full disk says that it is full, and whether the memories are forgotten; no text stays later."""
+    ran = subprocess.run(
+        [sys.executable, "-c", FULL, str(path), str(room)], check=False, capture_output=True, text=True
+    )
+
+    assert (0, said, "") == (ran.returncode, ran.stdout.strip(), ran.stderr)
+    with contextlib.closing(SqliteStore.open(path)) as store:
+        assert left == len(store.recent(looking(), limit=1000))
+
+
 def test_a_log_without_its_database(path):
     """A log that a killed process left is taken up; alone, it is refused: it is no part of a new store."""
     result = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)

@@ -12,7 +12,7 @@ from beaver_memory.testing.stores import STORE_CASES
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "requirements.md"
-SOURCES = ("000", "001", "002", "003")
+SOURCES = ("000", "001", "002", "003", "004")
 OPEN = re.compile(r"open: \S.+")
 OF_CASES = "test_the_store_conforms"
 CASES = frozenset(f"{OF_CASES}[sqlite-{case.name}]" for case in STORE_CASES)
@@ -60,7 +60,7 @@ ROWS = rows(PAGE.read_text("utf-8"))
 
 
 def test_ids():
-    """Ids are well-formed, unique and in order, from the four sources."""
+    """Ids are well-formed, unique and in order, from the five sources."""
     ids = [row.id for row in ROWS]
 
     assert [] == [each for each in ids if not re.fullmatch(r"\d{3}-\d{3}", each)]
@@ -75,6 +75,7 @@ def test_ids():
         ("001", [*range(1, 121)]),
         ("002", [*range(1, 132)]),
         ("003", [*range(1, 120), *range(132, 136)]),
+        ("004", [*range(1, 239)]),
     ],
 )
 def test_no_statement_is_left_out(source, numbers):

@@ -54,6 +54,9 @@ def chain(folder: Path) -> Finding:
         verdict = TrailReader(folder).verify()
     except AuditUnavailable as error:
         return from_error(subject, error, BACKUP)
+    if verdict.ok and verdict.missing_triggers:
+        text = f"{counted(verdict.checked, 'record')}, intact, but a program removed triggers that protect them"
+        return problem(subject, text, "run: beaver audit verify; keep a copy of host.db, and restore a backup")
     if verdict.ok:
         return ok(subject, f"{counted(verdict.checked, 'record')}, intact")
     text = f"record {verdict.first_bad} is wrong ({verdict.reason}) after {counted(verdict.checked, 'good record')}"

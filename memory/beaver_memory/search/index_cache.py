@@ -5,6 +5,9 @@ one thread saves indexes and merges large blocks; it starts when it has work.
 
 No file holds forgotten memories: forgetting deletes the files of the owner, and closing saves the indexes again. A
 process that saves memories that another process has forgotten meanwhile detects this afterwards, and deletes its file.
+
+If the store finds candidates by itself, the index of a large owner is built beside searching too: the first searches do
+without it.
 """
 
 import queue
@@ -34,6 +37,12 @@ CHANGES = 2_000
 
 SHARE = 0.1
 
+SMALL = 10_000
+"""Memories up to which an index is built before the first search even if the store finds candidates by itself."""
+
+_MOST_PAUSE = 1_024
+"""Searches without an index after which a build is tried again at the latest, if it fails."""
+
 _Key = tuple[Owner, str]
 
 
@@ -41,7 +50,7 @@ _Key = tuple[Owner, str]
 class _Kept:
     """An index, the state of its file, and the state at the last check for work.
 
-    Its file is lost if it held forgotten memories.
+    Its file is lost if it held forgotten memories. `pause` counts the searches until a failed build is tried again.
     """
 
     index: OwnerIndex
@@ -51,6 +60,12 @@ class _Kept:
     is_lost: bool = False
     is_due: bool = False
     seen: IndexState | None = None
+    failures: int = 0
+    pause: int = 0
+
+
+class _StoppedBuild(Exception):
+    """The indexes were closed while one of them was built."""
 
 
 class IndexShelf:
@@ -60,10 +75,14 @@ class IndexShelf:
         store: the store of the memories.
         folder: the folder for saved indexes; `None` to save none.
         trace: receives events: `trace(event, **facts)`.
+        small: memories up to which an index is built at once; `None` to build every index at once.
     """
 
-    def __init__(self, store: SingleStore, folder: Path | None, trace: Callable[..., None]) -> None:
+    def __init__(
+        self, store: SingleStore, folder: Path | None, trace: Callable[..., None], small: int | None = None
+    ) -> None:
         self._store = store
+        self._small = small
         self._folder = folder
         self._trace = trace
         self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
@@ -72,15 +91,25 @@ class IndexShelf:
         self._worker: threading.Thread | None = None
         self._closed = False
 
-    def current(self, owners: Sequence[Owner], model: Model | None) -> list[IndexState]:
-        """Return the index of each owner, up to date with the store."""
+    def current(self, owners: Sequence[Owner], model: Model | None) -> list[IndexState | None]:
+        """Return the index of each owner, up to date with the store; `None` for a large one that is not built yet."""
         versions = self._store.versions(owners, None if model is None else model.key)
         return [self._current(*each, model) for each in zip(owners, versions, strict=True)]
 
-    def _current(self, owner: Owner, versions: tuple[int, int], model: Model | None) -> IndexState:
+    def build(self, owner: Owner, model: Model | None) -> None:
+        """Begin to build the index of a large owner, unless that has begun."""
+        key = (owner, model.key if model is not None else "")
+        kept = self._find(key, model)
+        kept.pause -= 1
+        if not kept.is_open and kept.pause <= 0:
+            self._schedule(key, kept)
+
+    def _current(self, owner: Owner, versions: tuple[int, int], model: Model | None) -> IndexState | None:
         key = (owner, model.key if model is not None else "")
         kept = self._find(key, model)
         if not kept.is_open:
+            if self._small is not None and versions[0] and self._store.count(owner) > self._small:
+                return None
             self._open(key, kept)
         state = kept.index.current(versions)
         if state is not kept.seen:
@@ -193,7 +222,31 @@ class IndexShelf:
 
     def _run(self) -> None:
         while (job := self._work.get()) is not None:
-            self._try(self._tidy, *job)
+            if self._small is not None and not job[1].is_open:
+                self._build(job[1])
+            else:
+                self._try(self._tidy, *job)
+
+    def _build(self, kept: _Kept) -> None:
+        try:
+            with kept.lock:
+                self._go_on()
+                kept.index.build(self._go_on)
+                kept.is_open = True
+            self._trace("index_built", memories=kept.index.state.memories)
+        except _StoppedBuild:
+            return
+        # The store goes on answering without the index.
+        except (MemoryError, BeaverError) as error:
+            kept.failures += 1
+            kept.pause = min(2**kept.failures, _MOST_PAUSE)
+            self._trace("index_not_built", why=getattr(error, "category", "out_of_memory"))
+        finally:
+            kept.is_due = False
+
+    def _go_on(self) -> None:
+        if self._closed:
+            raise _StoppedBuild
 
     def _tidy(self, key: _Key, kept: _Kept) -> None:
         kept.is_due = False

@@ -10,7 +10,7 @@ of terms), so that scores do not depend on which block a unit is in.
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 import numpy as np
@@ -61,19 +61,25 @@ class Searched:
         stale: the units that do not count.
         live: the number of units that count.
         length: the length of these units together.
+        frequencies: if the block is a sample of more units: how many of all have each term of a query. `live` and
+            `length` are those of all, too.
     """
 
     block: Block
     stale: np.ndarray | None
     live: int
     length: int
+    frequencies: Mapping[int, float] | None = None
 
 
 def weigh(hashes: Sequence[int], searched: Sequence[Searched]) -> list[Terms]:
     """Return the terms by block, with their rarity in all blocks; terms that occur nowhere are left out."""
     wanted = np.array(hashes, "u8")
     lists = [each.block.terms.all_of(wanted) for each in searched]
-    frequencies = [sum(map(_frequency, searched, places)) for places in zip(*lists, strict=True)]
+    frequencies = [
+        sum(_frequency(each, term, found[place]) for each, found in zip(searched, lists, strict=True))
+        for place, term in enumerate(hashes)
+    ]
     total = sum(each.live for each in searched)
     weights = [_rarity(frequency, total) for frequency in frequencies]
     order = sorted((place for place, each in enumerate(frequencies) if each), key=frequencies.__getitem__)
@@ -85,11 +91,11 @@ def weigh(hashes: Sequence[int], searched: Sequence[Searched]) -> list[Terms]:
     ]
 
 
-def _rarity(frequency: int, total: int) -> float:
+def _rarity(frequency: float, total: int) -> float:
     return math.log(1 + (total + FEW - frequency + 0.5) / (frequency + 0.5))
 
 
-def _whole(frequencies: Sequence[int], total: int) -> float:
+def _whole(frequencies: Sequence[float], total: int) -> float:
     """Return the most that the terms of a query can add up to, without those beyond the rarest few.
 
     A term that occurs nowhere counts like one that occurs once: by rarity alone it would outweigh all others if there
@@ -196,8 +202,10 @@ def _table(step: int) -> np.ndarray:
     return worth
 
 
-def _frequency(searched: Searched, part: slice) -> int:
+def _frequency(searched: Searched, term: int, part: slice) -> float:
     """Return how many counted units have a term."""
+    if searched.frequencies is not None:
+        return searched.frequencies.get(term, 0)
     listed: int = part.stop - part.start
     if searched.stale is None or not listed:
         return listed

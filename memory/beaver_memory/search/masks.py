@@ -30,6 +30,11 @@ def seen(searched: Searched, filters: Filters) -> VisibleRows:
     """Return the visible units of a block."""
     block = searched.block
     mask = allowed(block, filters, searched.stale)
+    if searched.frequencies is not None:
+        return VisibleRows(
+            block=block, stale=None if mask is None else ~mask, live=searched.live, length=searched.length,
+            frequencies=searched.frequencies, allowed=mask, hides=mask is not None,
+        )  # fmt: skip
     live = searched.live if mask is None else int(np.count_nonzero(mask))
     if mask is None or live == searched.live:
         return VisibleRows(

@@ -108,6 +108,16 @@ class OwnerIndex:
             self._state = self._caught_up(IndexState(), self._versions()[1], progress)
             return self._state
 
+    def build(self, page: Callable[[], None]) -> None:
+        """Build the index if it is empty.
+
+        Args:
+            page: called after each page that was read; it ends the build by raising an error.
+        """
+        with self._lock:
+            if not self._state.version:
+                self._state = self._caught_up(IndexState(), self._versions()[1], lambda *_: page())
+
     def tidy(self) -> None:
         """Merge large blocks, while other threads go on searching and adding."""
         with self._tidying:
@@ -139,9 +149,13 @@ class OwnerIndex:
                 progress(min(read, total), total)
         # Rows from many pages are merged once, at the end.
         state = snapshot.merged(state, snapshot.mergeable(state, np.inf if read > PAGE else INLINE), self._model)
-        return state if self._model is None else self._with_new_vectors(snapshot.for_model(state, self._model), until)
+        if self._model is None:
+            return state
+        return self._with_new_vectors(
+            snapshot.for_model(state, self._model), until, lambda: progress and progress(total, total)
+        )
 
-    def _with_new_vectors(self, state: IndexState, until: int) -> IndexState:
+    def _with_new_vectors(self, state: IndexState, until: int, page: Callable[[], object]) -> IndexState:
         model = self._model
         while model is not None and state.vector_version < until:
             found = self._store.vectors(self._owner, model.key, state.vector_version, limit=VECTOR_PAGE)
@@ -149,6 +163,7 @@ class OwnerIndex:
             if not rows:
                 break
             state = snapshot.with_vectors(state, rows)
+            page()
         return state
 
     def _tidy_once(self) -> bool:

@@ -888,6 +888,22 @@ def test_forget_where_the_sessions_cannot_be_read(here):
     assert "It is unknown whether stored sessions quote what was forgotten. They are locked.\n" == ran.err
 
 
+def test_adding_many_on_a_full_disk(beaver, tmp_path):
+    """When the disk is full, `add --json-lines` prints the ids of the memories before, which are kept, and says why."""
+    many = "".join(
+        json.dumps({"title": f"fact {at}", "narrative": f"{at} " + "long " * 100}) + "\n" for at in range(2_000)
+    )
+    script = 'ulimit -f 3000; exec "$0" -m beaver_hooks.cli memory add --json-lines'
+    ran = subprocess.run(
+        ["sh", "-c", script, sys.executable],
+        input=many, env=beaver.environment, cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    ids = ran.stdout.split()
+
+    assert (6, True, True) == (ran.returncode, 0 < len(ids) < 2_000, "the disk is full; make room" in ran.stderr)
+    assert len(ids) == beaver("memory", "stats", "--json").json["memories"]
+
+
 def test_reindex_as_text(here):
     """`reindex` says how many memories it embedded and indexed."""
     here("add", STABLE)

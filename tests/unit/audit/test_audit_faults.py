@@ -370,3 +370,54 @@ def test_a_database_that_is_a_link(tmp_path):
 
     assert "is a symbolic link; put the file itself" in unavailable(lambda: Trail.open(folder))
     assert victim.read_bytes() == b""
+
+
+@pytest.mark.parametrize("gone", [["host.db"], ["host.db", "audit.key"]])
+def test_a_trail_that_was_deleted_between_two_hosts(tmp_path, gone):
+    """A database that is gone while its key is there is recorded as the first event; without both, a trail begins."""
+    for name in ([], gone):
+        for each in name:
+            (tmp_path / each).unlink()
+        trail = Trail.open(tmp_path)
+        trail.append(EVENT)
+        trail.close()
+    reader = TrailReader(tmp_path)
+
+    expected = ["audit_restarted", "turn_opened"] if gone == ["host.db"] else ["turn_opened"]
+    assert expected == [each.name for each in reader.tail()]
+    assert (True, len(expected) - 1) == (reader.verify().ok, reader.verify().restarts)
+
+
+def test_the_next_trail_reports_what_the_last_one_lost(tmp_path, limit):
+    """What could not be written before closing, for example on a full disk, is an event of the next trail, once."""
+    first = Trail.open(tmp_path)
+    limit["max_page_count"] = 1
+    for _ in range(300):
+        first.append(EVENT)
+    lost = first.close()
+    limit.clear()
+    notes = [each.name for each in tmp_path.glob("audit-lost-*")]
+    for _ in range(2):
+        Trail.open(tmp_path).close()
+    reader = TrailReader(tmp_path)
+
+    assert (300, 1, []) == (lost, len(notes), [*tmp_path.glob("audit-lost-*")])
+    assert [("audit_gap", {"lost": 300, "reason": "not written before closing"})] == [
+        (each.name, dict(each.facts)) for each in reader.tail()
+    ]
+    assert 300 == reader.verify().lost
+
+
+def test_a_loss_that_was_reported_is_reported_once(tmp_path, limit, monkeypatch):
+    """Events that were refused and then reported by an event leave no note."""
+    monkeypatch.setattr(writer, "MOST_WAITING", 10)
+    trail = Trail.open(tmp_path)
+    limit["query_only"] = 1
+    trail.append(EVENT)
+    unavailable(trail.flush)
+    for _ in range(25):
+        trail.append(EVENT)
+    limit.clear()
+    trail.flush()
+
+    assert (16, []) == (trail.close(), [*tmp_path.glob("audit-lost-*")])

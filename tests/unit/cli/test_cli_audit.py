@@ -50,12 +50,15 @@ def sql(folder, *statements):
     connection.close()
 
 
+NO_REPORTS = {"lostEvents": 0, "restarts": 0, "missingTriggers": []}
+
+
 def test_nothing_is_stored(cli, folder):
     """Without a trail every command succeeds, names the state folder, and creates nothing."""
     sentence = f"Nothing is stored yet; `beaver run` will store sessions in {folder}.\n"
 
     assert (0, sentence) == (cli("audit", "verify").code, cli("audit", "verify").out)
-    assert {"ok": True, "checked": 0, "firstBad": None, "reason": "", "head": None} == cli(
+    assert {"ok": True, "checked": 0, "firstBad": None, "reason": "", "head": None, **NO_REPORTS} == cli(
         "audit", "verify", "--json"
     ).json
     assert (0, sentence) == (cli("audit", "tail").code, cli("audit", "tail").out)
@@ -94,14 +97,42 @@ def test_a_whole_trail(cli, trail):
 
     assert 0 == ran.code
     assert (
-        "The audit trail is intact: 2 records, none changed, moved or missing.\n"
+        "The chain of the audit trail is intact: 2 records, each as it was written.\n"
         f"Its head is {head}\n"
-        "Keep the head elsewhere: only with --expect HEAD can a missing end be found.\n"
+        "Not known is whether records are missing at its end, or whether the trail was\n"
+        "replaced together with its key: keep the head elsewhere, and use --expect HEAD.\n"
     ) == ran.out
     assert max(map(len, ran.out.splitlines())) <= 80
-    assert {"ok": True, "checked": 2, "firstBad": None, "reason": "", "head": head} == cli(
+    expected = cli("audit", "verify", "--expect", head).out
+    assert ["It contains the head that you expect."] == expected.splitlines()[2:]
+    assert {"ok": True, "checked": 2, "firstBad": None, "reason": "", "head": head, **NO_REPORTS} == cli(
         "audit", "verify", "--json", "--expect", head
     ).json
+
+
+def test_a_trail_that_reports_losses(cli, trail):
+    """`verify` repeats what the records report: lost events, and an earlier trail that was gone."""
+    put(trail, "one")
+    for name, facts in (("audit_gap", {"lost": 3}), ("audit_gap", {"lost": 1}), ("audit_restarted", {"reason": "x"})):
+        put(trail, name, facts=facts)
+    ran = cli("audit", "verify")
+
+    assert (0, ["The records report that 4 events could not be written."]) == (ran.code, ran.out.splitlines()[4:5])
+    assert "The records report 1 time that an earlier trail was gone: its records are not here." in " ".join(
+        ran.out.split()
+    )
+    assert max(map(len, ran.out.splitlines())) <= 80
+
+
+def test_triggers_that_are_gone(cli, trail):
+    """`verify` exits with 1 and names the triggers that a program removed, although every record is intact."""
+    put(trail, "one")
+    sql(trail._folder, "DROP TRIGGER audit_loses_nothing")
+    ran, answer = cli("audit", "verify"), cli("audit", "verify", "--json")
+
+    assert (1, True) == (ran.code, "keep the table append-only: audit_loses_nothing." in " ".join(ran.out.split()))
+    assert (1, True, ["audit_loses_nothing"]) == (answer.code, answer.json["ok"], answer.json["missingTriggers"])
+    assert "a program removed triggers that protect them" in " ".join(cli("doctor").out.split())
 
 
 @pytest.mark.parametrize("head", ["", "x", "1:abc", "1", f"-1:{'a' * 64}"])

@@ -100,7 +100,7 @@ class Database:
         Raises:
             DatabaseError: nothing of the block was written, or a file lost its name before the end.
         """
-        with translated():
+        with translated(self.connection):
             self.verify()
             with immediate(self.connection):
                 yield self.connection

@@ -1,10 +1,17 @@
 """Errors of SQLite and the file system, as one error with a category in one word."""
 
 import contextlib
+import errno
 from collections.abc import Iterator
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from beaver_toolkit.locks import LocksMissing
+
+if TYPE_CHECKING:
+    import apsw
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 _CATEGORIES = {
     "BusyError": "locked",
@@ -47,9 +54,16 @@ def faults() -> tuple[type[Exception], ...]:
     return (driver().Error, OSError, UnicodeDecodeError)
 
 
-def category_of(error: Exception) -> str:
-    """Return the category of one of the `faults`."""
+def category_of(error: Exception, connection: "apsw.Connection | None" = None) -> str:
+    """Return the category of one of the `faults`.
+
+    Args:
+        error: the fault.
+        connection: on which it happened, if known: the system tells it more than SQLite does.
+    """
     if isinstance(error, driver().Error):
+        if _is_full(error, connection):
+            return "disk_full"
         # apsw names the error of a VFS or an extension after it was subclassed, so the parents count too.
         names = (each.__name__ for each in type(error).__mro__)
         return next((_CATEGORIES[name] for name in names if name in _CATEGORIES), "failed")
@@ -57,13 +71,28 @@ def category_of(error: Exception) -> str:
         return "no_locks"
     if isinstance(error, PermissionError):
         return "cannot_open"
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        return "disk_full"
     return "io_error" if isinstance(error, OSError) else "corrupt"
 
 
+def _is_full(error: Exception, connection: "apsw.Connection | None") -> bool:
+    """Return whether an error of reading or writing comes from a full disk, a quota or a limit of the file size."""
+    sqlite = driver()
+    if not isinstance(error, sqlite.IOError):
+        return False
+    # The index of the log cannot grow; SQLite does not say why.
+    if getattr(error, "extendedresult", 0) == sqlite.SQLITE_IOERR_SHMSIZE:
+        return True
+    with contextlib.suppress(sqlite.ConnectionClosedError):
+        return connection is not None and connection.system_errno in _NO_ROOM
+    return False
+
+
 @contextlib.contextmanager
-def translated() -> Iterator[None]:
+def translated(connection: "apsw.Connection | None" = None) -> Iterator[None]:
     """Turn errors of the database or the file system in a block into `DatabaseError`."""
     try:
         yield
     except faults() as error:
-        raise DatabaseError(category_of(error)) from error
+        raise DatabaseError(category_of(error, connection)) from error

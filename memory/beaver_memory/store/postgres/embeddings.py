@@ -1,6 +1,6 @@
 """Stores embeddings, by model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -80,15 +80,25 @@ def put(
     Embeddings of a text that the memory no longer has are skipped too. Runs within one transaction.
     """
     first = take_vector_versions(connection, key, len(vectors))
+    rows = [VectorRow(id=id_, version=version, data=data) for version, (id_, data) in enumerate(vectors, first)]
+    set_rows(connection, key, model, rows, texts)
+
+
+def set_rows(
+    connection: Any, key: OwnerKey, model: tuple[int, str], vectors: Sequence[VectorRow], texts: Mapping[int, str]
+) -> None:
+    """Store embeddings under versions that are taken, as `put` does."""
     number, name = model
-    given = {"tenant": key.tenant, "owner": key.owner, "model": number, "ids": usable(id_ for id_, _ in vectors)}
+    given = {"tenant": key.tenant, "owner": key.owner, "model": number, "ids": usable(row.id for row in vectors)}
     live = {id_: text_of(a, b, unpacked(c)) for id_, a, b, c in connection.execute(_SQL["texts_to_embed"], given)}
-    kept = {id_: data for id_, data in vectors if id_ in live and texts.get(id_, live[id_]) == live[id_]}
+    kept = {row.id: row for row in vectors if row.id in live and texts.get(row.id, live[row.id]) == live[row.id]}
     known = {id_ for (id_,) in connection.execute(_SQL["embedded_memories"], given)}
     with connection.cursor() as cursor:
         rows = (
-            given | {"id": id_, "version": version, "checksum": vector_checksum(id_, name, data)} | _columns(data)
-            for version, (id_, data) in enumerate(kept.items(), first)
+            given
+            | {"id": each.id, "version": each.version, "checksum": vector_checksum(each.id, name, each.data)}
+            | _columns(each.data)
+            for each in kept.values()
         )
         cursor.executemany(_SQL["set_vector"], [*rows])
     _count(connection, key, number, len(kept.keys() - known))
@@ -98,11 +108,16 @@ def newer(connection: Any, key: OwnerKey, model: tuple[int, str], version: int, 
     """Return the embeddings above a version, in order, without those that fail their checksum."""
     number, name = model
     given = {"tenant": key.tenant, "owner": key.owner, "model": number, "after": version, "limit": bounded(limit)}
+    return whole(connection.execute(_SQL["new_vectors"], given, binary=True), name)
+
+
+def whole(rows: Iterable[Sequence[Any]], model: str) -> list[VectorRow]:
+    """Return the embeddings by a model that rows hold, without those that fail their checksum."""
     found = []
-    for id_, version_, checksum, half, raw in connection.execute(_SQL["new_vectors"], given, binary=True):
+    for id_, version, checksum, half, raw in rows:
         data = data_of(half, raw)
-        if vector_checksum(id_, name, data) == checksum:
-            found.append(VectorRow(id=id_, version=version_, data=data))
+        if vector_checksum(id_, model, data) == checksum:
+            found.append(VectorRow(id=id_, version=version, data=data))
     return found
 
 
@@ -119,9 +134,14 @@ def last(connection: Any, key: OwnerKey, model: int) -> int:
 
 def drop(connection: Any, model: int) -> int:
     """Delete all embeddings by a model; return their number."""
-    connection.execute(_SQL["lock_counts"])
+    lock_counts(connection)
     connection.execute(_SQL["uncount_model"], {"model": model})
     return int(connection.execute(_SQL["drop_vectors_of_model"], {"model": model}).rowcount)
+
+
+def lock_counts(connection: Any) -> None:
+    """Let no other transaction count an embedding until this one ends."""
+    connection.execute(_SQL["lock_counts"])
 
 
 def outdate(connection: Any, key: OwnerKey, ids: Sequence[int]) -> None:
@@ -151,9 +171,13 @@ def _columns(data: bytes) -> dict[str, Any]:
     """Return the columns for the values of an embedding: a `halfvec`, or bytes that it cannot hold."""
     size = len(data) // 2
     if len(data) % 2 == 0 and 0 < size <= MOST_VALUES and np.isfinite(np.frombuffer(data, "<f2")).all():
-        head = size.to_bytes(2, "big", signed=True) + b"\0\0"
-        return {"data": HalfVector(head + _swapped(data)), "raw": None}
+        return {"data": half_of(data), "raw": None}
     return {"data": None, "raw": data}
+
+
+def half_of(data: bytes) -> HalfVector:
+    """Return float16 values as a `halfvec`."""
+    return HalfVector((len(data) // 2).to_bytes(2, "big", signed=True) + b"\0\0" + _swapped(data))
 
 
 def _swapped(data: bytes) -> bytes:

@@ -136,9 +136,18 @@ class Connector:
             yield self._writer
 
     def empty_log(self) -> None:
-        """Move written pages out of the log, unless other connections read it; then it stays until the log is full."""
-        with self.alone():
-            self._clean(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        """Move written pages out of the log, unless other connections read it; then it stays until the log is full.
+
+        Raises:
+            StoreError: `not_erased`: the disk is full, so forgotten texts stay in the log.
+        """
+        try:
+            with self.alone():
+                self._clean(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except StoreError as error:
+            if error.category != "disk_full":
+                raise
+            raise StoreError(self._path, "not_erased") from error
 
     def close(self) -> None:
         """Close all connections; a borrowed connection is closed when it is returned."""
@@ -261,7 +270,8 @@ class Connector:
             self._afterwards("corrupt")
             raise StoreError(self._path, "corrupt") from error
         except faults() as error:
-            category = category_of(error)
+            categories = [category_of(error, connection) for connection in (self._writer, self._cleaner)]
+            category = "disk_full" if "disk_full" in categories else categories[0]
             self._afterwards(category)
             raise StoreError(self._path, category) from error
 

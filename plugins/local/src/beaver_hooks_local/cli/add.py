@@ -104,8 +104,11 @@ def _add_many(shell: Shell, given: dict[str, Any], user: str | None, *, as_json:
             return error
         return None
 
-    refused = ask_long(shell, work, wrote=True)
-    _tell(kept, as_json=as_json)
+    try:
+        refused = ask_long(shell, work, wrote=True)
+    finally:
+        # Batches before a failure are stored.
+        _tell(kept, as_json=as_json)
     if sys.stderr.isatty() and (new := sum(each.outcome == "stored" for each in kept)):
         say(f"Added {counted(new, 'memory')}; {EMBEDS}", err=True)
     if refused is not None:

@@ -193,6 +193,10 @@ def _forgotten(shell: Shell, found: Sequence[Memory], which: OwnerOptions) -> li
                     plugin.setup.report.event("memory_forgotten", memory=id_, store=stores[id_])
                 gone += done
                 bar(len(gone), len(ids), "forgetting")
+        except BaseException:
+            if gone:
+                say(f"Before this failed, {len(gone)} of {counted(len(ids), 'memory')} were forgotten.", err=True)
+            raise
         finally:
             bar.end()
         return gone

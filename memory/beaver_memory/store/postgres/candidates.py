@@ -1,0 +1,172 @@
+"""Finds the candidates of a search in an owner's memories without an index in memory."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from beaver_memory.filters import Filters
+from beaver_memory.records import Store
+from beaver_memory.store.candidate_store import CandidateRows, Wanted
+from beaver_memory.store.postgres import embeddings
+from beaver_memory.store.postgres.owners import OwnerKey
+from beaver_memory.store.postgres.queries import postgres_queries
+from beaver_memory.store.postgres.sql_filters import conditions
+from beaver_memory.store.postgres.words import salted
+from beaver_memory.store.rows import index_row_of
+
+_SQL = postgres_queries("candidates")
+
+RARE = 0.05
+"""The share of an owner's memories up to which a word finds candidates; a commoner one only scores them."""
+
+SPARE = 4
+"""Candidates by words for each wanted one, as their order is rough."""
+
+WINDOW = 8
+"""Memories before and after another one in time, among which its neighbours in the session are looked for."""
+
+_FEW = 10
+"""Memories without any of the words, added to the count, as the ranking does."""
+
+_ANY_PLACE = frozenset({"owners", "stores", "lapsed", "now"})
+"""Filters that hide no memory by where it belongs."""
+
+
+class CandidateSearch:
+    """Finds candidates of one owner, on a connection that sees one moment.
+
+    Args:
+        connection: the connection.
+        key: the owner.
+        filters: the conditions for visible memories.
+        model: number and name of the model of the vectors.
+    """
+
+    def __init__(self, connection: Any, key: OwnerKey, filters: Filters, model: tuple[int, str]) -> None:
+        self._connection = connection
+        self._key = key
+        self._model = model
+        self._which = conditions(filters)
+        self._is_open = _is_open(filters)
+        self._params = self._which.params | {"tenant": key.tenant, "owner": key.owner, "model": model[0]}
+
+    def found(self, wanted: Wanted) -> CandidateRows:
+        """Return the candidates, and figures of all that is visible."""
+        live, memories, length = self._figures()
+        if not memories:
+            return CandidateRows()
+        words = dict(zip(wanted.terms, salted(self._key, wanted.terms), strict=True))
+        frequencies = self._frequencies(words)
+        known = {words[term]: count for term, count in frequencies.items() if count}
+        best = self._best_by_words(known, memories, length / memories, wanted.width)
+        near = self._nearest(wanted, hides=memories < live) if wanted.vector else []
+        links = self._links([*best[: wanted.width], *near])
+        ids = list(dict.fromkeys([*best, *near, *(id_ for pair in links for id_ in pair)]))
+        rows = self._read("rows", ids=ids)
+        vectors = self._read("vectors", ids=ids) if wanted.vector else ()
+        return CandidateRows(
+            rows=tuple(map(index_row_of, rows)),
+            vectors=tuple(embeddings.whole(vectors, self._model[1])),
+            neighbours=links,
+            memories=memories,
+            length=length,
+            frequencies=frequencies,
+        )
+
+    def _figures(self) -> tuple[int, int, int]:
+        """Return how many memories the owner has, how many of them are visible, and the length of these together."""
+        row = next(iter(self._read("figures" if self._is_open else "visible_figures")), (0, 0, 0))
+        live, memories, length = map(int, row)
+        return live, memories, length
+
+    def _frequencies(self, words: Mapping[int, int]) -> dict[int, int]:
+        """Return how many visible memories have each term."""
+        if not words:
+            return {}
+        given = {f"word{place}": [word] for place, word in enumerate(words.values())}
+        each = ", ".join(_SQL["frequency"].format(word=name, conditions=self._which.sql) for name in given)
+        (row,) = self._execute(_SQL["frequencies"].format(each=each), given)
+        return dict(zip(words, row, strict=True))
+
+    def _best_by_words(self, frequencies: Mapping[int, int], memories: int, mean: float, width: int) -> list[int]:
+        """Return memories with one of the rarer words, roughly in the order of the ranking.
+
+        Args:
+            frequencies: how many memories have each word.
+            memories: how many memories there are.
+            mean: their mean length.
+            width: how many are wanted.
+        """
+        rare = _rarer(frequencies, enough=SPARE * width, most=RARE * memories)
+        if not rare:
+            return []
+        given: dict[str, Any] = {"rare": rare, "limit": SPARE * width, "mean": max(mean, 1.0)}
+        weights = []
+        for place, (word, count) in enumerate(frequencies.items()):
+            weights.append(_SQL["weight"].format(word=f"word{place}", weight=f"weight{place}"))
+            rarity = math.log(1 + (memories + _FEW - count + 0.5) / (count + 0.5))
+            given |= {f"word{place}": [word], f"weight{place}": rarity}
+        sql = _SQL["best_by_words"].format(score=" + ".join(weights), conditions=self._which.sql)
+        return [id_ for (id_,) in self._execute(sql, given)]
+
+    def _nearest(self, wanted: Wanted, *, hides: bool) -> list[int]:
+        """Return the memories that are nearest by vectors.
+
+        Args:
+            wanted: the query.
+            hides: whether the filters hide memories.
+        """
+        visible = _SQL["visible"].format(conditions=self._which.sql) if hides else ""
+        given = {
+            "vector": embeddings.half_of(wanted.vector),
+            "dimensions": len(wanted.vector) // 2,
+            "limit": wanted.width,
+        }
+        return [id_ for (id_,) in self._execute(_SQL["nearest"].format(visible=visible), given)]
+
+    def _links(self, ids: Sequence[int]) -> frozenset[tuple[int, int]]:
+        """Return pairs of memories that follow one another in a session, of which some are one."""
+        earlier, later = (
+            _SQL["link"].format(side=side, order=order, conditions=self._which.sql)
+            for side, order in (("<", "DESC"), (">", "ASC"))
+        )
+        rows = self._execute(
+            _SQL["links"].format(earlier=earlier, later=later), {"ids": [*dict.fromkeys(ids)], "window": WINDOW}
+        )
+        found = [pair for id_, before, after in rows for pair in ((before, id_), (id_, after))]
+        return frozenset((one, other) for one, other in found if one is not None and other is not None)
+
+    def _read(self, name: str, **given: Any) -> Iterable[Sequence[Any]]:
+        return self._execute(_SQL[name].format(conditions=self._which.sql), given)
+
+    def _execute(self, sql: str, given: dict[str, Any]) -> Iterable[Sequence[Any]]:
+        rows: Iterable[Sequence[Any]] = self._connection.execute(sql, self._params | given, binary=True).fetchall()
+        return rows
+
+
+def _rarer(frequencies: Mapping[int, int], *, enough: int, most: float) -> list[int]:
+    """Return the rarest words that find enough memories, and further ones as long as they find few.
+
+    Args:
+        frequencies: how many memories have each word.
+        enough: memories that are enough.
+        most: the most memories to find beyond that.
+    """
+    found: list[int] = []
+    total = 0
+    for word, count in sorted(frequencies.items(), key=lambda each: each[1]):
+        if total >= enough and total + count > most:
+            break
+        found.append(word)
+        total += count
+    return found
+
+
+def _is_open(filters: Filters) -> bool:
+    """Return whether filters hide only the memories that do not hold now."""
+    empty = attrs.evolve(filters, stores=tuple(Store))
+    if filters.stores != empty.stores:
+        return False
+    return not any(getattr(filters, each.name) for each in attrs.fields(Filters) if each.name not in _ANY_PLACE)
