@@ -90,7 +90,7 @@ def test_statements_that_both_hold_stay(one, other):
     ],
 )  # fmt: skip
 def test_a_statement_with_the_same_words_is_a_mention_or_an_update(earlier, later, decision):
-    """The same words, fewer words and more words are told apart."""
+    """The same words and fewer words are a mention, and more words are an update."""
     assert decision == decided(earlier, later)
 
 
