@@ -38,14 +38,19 @@ def stats(connection: apsw.Connection, path: Path) -> dict[str, Any]:
     }
 
 
-def problems(connection: apsw.Connection) -> list[str]:
-    """Return the problems of the store, one sentence each."""
+def problems(connection: apsw.Connection, *, writable: bool = True) -> list[str]:
+    """Return the problems of the store, one sentence each.
+
+    Args:
+        connection: a connection within a transaction.
+        writable: whether it may write; the word index is compared with the memories only then.
+    """
     damaged = [f"The file is damaged: {each}." for each in integrity_problems(connection)]
     if damaged:
         return damaged
     strays = len(connection.execute("PRAGMA foreign_key_check").fetchall())
     references = [f"{strays} rows refer to rows that do not exist."] if strays else []
-    return [*references, *_broken_rules(connection), *_word_problems(connection)]
+    return [*references, *_broken_rules(connection), *(_word_problems(connection) if writable else ())]
 
 
 def _counts(connection: apsw.Connection, query: str) -> dict[str, int]:
