@@ -8,7 +8,7 @@ import click
 
 from beaver_hooks.audit.database import DATABASE as TRAIL
 from beaver_hooks.cli.absence import Absence
-from beaver_hooks.cli.checks import databases, files, health, origin, settings, versions
+from beaver_hooks.cli.checks import databases, files, health, origin, settings, stores, versions
 from beaver_hooks.cli.checks.findings import Finding, exit_code, from_error, ok, report
 from beaver_hooks.cli.common import common, set_up_log
 from beaver_hooks.cli.state import is_there
@@ -33,6 +33,7 @@ def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
     set_up_log()
     looked = settings.look(config)
     findings = [*versions.engines(), *versions.distributions(), *looked.findings, *confirmations(os.environ)]
+    findings += stores.examine(looked.memories, os.environ)
     findings += _kept(looked)
     findings.append(files.free_space(looked.folder))
     report(findings, as_json=as_json)

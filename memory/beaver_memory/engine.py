@@ -191,6 +191,10 @@ class MemoryEngine:
         self._erase(list(moved), filters)
         return moved
 
+    def prepare(self, store: MemoryStore) -> None:
+        """Bring the terms of another store to the analyser of this engine."""
+        Writer(store, self._analyser)
+
     def reindex(self, *, owners: Iterable[Owner] | None = None, progress: Progress | None = None) -> int:
         """Build the indexes anew from the store, and save them; return the number of their memories.
 

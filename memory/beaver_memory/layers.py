@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import cast
 
 import attrs
 
@@ -83,7 +84,8 @@ class Layer:
         self.store = store
         self._view = view
         self._nearest = nearest
-        self._finder = store if isinstance(store, CandidateStore) else None
+        # Not `isinstance`, which reads the identity of the store: that of a server may be out of reach now.
+        self._finder = cast("CandidateStore", store) if hasattr(store, "candidates") else None
         self._shelf = IndexShelf(store, indexes, trace, None if self._finder is None else small)
         self._personal = personal
 

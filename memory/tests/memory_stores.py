@@ -8,20 +8,25 @@ import contextlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import postgres_server
+from selection import campaign
 
 from beaver_hostspecs import Secret
 from beaver_memory.records import Owner
 from beaver_memory.store.in_memory import Database, InMemoryStore
 from beaver_memory.store.postgres import PostgresStore
+from beaver_memory.store.shared import SharedStore
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.store.tenant import TenantStore
 from beaver_memory.testing.store_cases.kit import NOW, new
 from beaver_memory.testing.stores import OpenStore
+
+OpenShared = Callable[[], SharedStore]
 
 
 @contextlib.contextmanager
@@ -32,14 +37,14 @@ def sqlite() -> Iterator[OpenStore]:
 
 
 @contextlib.contextmanager
-def in_memory() -> Iterator[OpenStore]:
+def in_memory() -> Iterator[OpenShared]:
     """A database in the memory of this process."""
     database = Database()
     yield lambda: InMemoryStore(database)
 
 
 @contextlib.contextmanager
-def postgres() -> Iterator[OpenStore]:
+def postgres() -> Iterator[OpenShared]:
     """A schema in the PostgreSQL database of this worker, emptied before."""
     url = postgres_server.shared()
     postgres_server.emptied(url)
@@ -47,23 +52,32 @@ def postgres() -> Iterator[OpenStore]:
 
 
 @contextlib.contextmanager
-def tenant() -> Iterator[OpenStore]:
-    """One tenant of a database in the memory of this process; the others, with similar names, stay as they are."""
-    database, names = Database(), ("", "acm", "acmes", "x")
-    others = InMemoryStore(database)
-    others.add([new(f"of {name}", owner=Owner(tenant=name)) for name in names], now=NOW)
-    for name in names:
-        others.put_vectors(Owner(tenant=name), "m", [(1, b"other")])
+def tenant(of: Callable[[], AbstractContextManager[OpenShared]]) -> Iterator[OpenStore]:
+    """One tenant of a shared store; the others, with similar names, stay as they are."""
+    names = ("", "acm", "acmes", "x")
+    with of() as open_store, contextlib.closing(open_store()) as others:
+        others.add([new(f"of {name}", owner=Owner(tenant=name)) for name in names], now=NOW)
+        for name in names:
+            others.put_vectors(Owner(tenant=name), "m", [(1, b"other")])
 
-    def figures() -> list[dict[str, Any]]:
-        # The terms are those of one analyser in the whole database.
-        return [{**others.stats_of(name), "bytes": 0} for name in names]
+        def figures() -> list[dict[str, Any]]:
+            # The terms are those of one analyser in the whole database.
+            return [{**others.stats_of(name), "bytes": 0} for name in names]
 
-    before = figures()
-    yield lambda: TenantStore(lambda: InMemoryStore(database), "acme")
-    assert before == figures()
+        before = figures()
+        yield lambda: TenantStore(open_store, "acme")
+        assert before == figures()
 
 
 STORES: Mapping[str, Callable[[], AbstractContextManager[OpenStore]]] = MappingProxyType(
-    {"sqlite": sqlite, "in_memory": in_memory, "tenant": tenant, "postgres": postgres}
+    {
+        "sqlite": sqlite,
+        "in_memory": in_memory,
+        "tenant_in_memory": partial(tenant, in_memory),
+        "postgres": postgres,
+        "tenant_in_postgres": partial(tenant, postgres),
+    }
 )
+
+NAMES = [*(name for name in STORES if name != "tenant_in_postgres"), *campaign("tenant_in_postgres")]
+"""The names of the stores; the last one repeats what two others show."""

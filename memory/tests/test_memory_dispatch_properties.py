@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from beaver_hostspecs.testing import FrozenClock, RecordingReport
 from beaver_memory import MemoryRuntime
+from beaver_memory.capture.records import Utterance
 from beaver_memory.dispatch.dispatcher import Dispatcher
 from beaver_memory.dispatch.encoder import encode
 from beaver_memory.dispatch.envelopes import RequestEnvelope, Source
@@ -140,6 +141,11 @@ SOME = st.integers(1, 5)
 PLACES = st.lists(st.integers(0, 3), max_size=3)
 """Places among the ids of the example."""
 
+SAID = st.lists(
+    st.sampled_from(["I prefer tea.", "We decided to deploy from stable.", "Hello."]).map(lambda text: {"text": text}),
+    max_size=2,
+)
+
 FIELDS = {
     "write": st.fixed_dictionaries({"memories": MEMORIES}, optional={"mention": st.booleans()}),
     "recall": st.fixed_dictionaries(
@@ -163,6 +169,11 @@ FIELDS = {
     "import": st.fixed_dictionaries({"memories": MEMORIES}),
     "embed": st.fixed_dictionaries({}, optional={"limit": SOME}),
     "recover": st.fixed_dictionaries({}, optional={"reindex": st.booleans(), "embed": st.booleans()}),
+    "capture": st.fixed_dictionaries({"said": SAID}, optional={"dry_run": st.booleans()}),
+    "correct": st.fixed_dictionaries({"ids": PLACES, "own": NARROWING, "text": TITLES}),
+    "undo": st.fixed_dictionaries({"own": NARROWING}),
+    "pending": st.fixed_dictionaries({"own": NARROWING}, optional={"limit": SOME}),
+    "review": st.fixed_dictionaries({"id": SOME, "choice": st.sampled_from(["accept", "reject"])}),
 }
 """Bodies that fit, by operation; a new operation adds its own here."""
 
@@ -186,6 +197,8 @@ def record(operation, body, owner):
                    for each in body["memories"]]  # fmt: skip
         new = zip(body["memories"], moments, strict=True)
         given["memories"] = [NewMemory(**{"owner": owner, "store": "private"} | each | moment) for each, moment in new]
+    if "said" in body:
+        given["said"] = [Utterance(**each) for each in body["said"]]
     return operation.request(**body | given)
 
 

@@ -3,14 +3,14 @@
 import contextlib
 
 import pytest
-from memory_stores import STORES
+from memory_stores import NAMES, STORES
 
 from beaver_memory.store import conformance
 from beaver_memory.testing.stores import STORE_CASES
 
 
 @pytest.mark.parametrize("case", STORE_CASES, ids=lambda case: case.name)
-@pytest.mark.parametrize("name", STORES)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_store_conforms(name, case):
     """Each case of the suite holds for each store, and leaves a store that is whole."""
     with STORES[name]() as open_store:

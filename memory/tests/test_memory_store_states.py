@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
-from memory_stores import STORES
+from memory_stores import NAMES, STORES
 
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import Owner
@@ -148,14 +148,14 @@ class Stores(RuleBasedStateMachine):
         assert self.vectors == vectors
 
 
-@pytest.mark.parametrize("name", STORES)
+@pytest.mark.parametrize("name", NAMES)
 def test_stores(name):
     """A store and a dictionary agree after every step, and the store is whole at the end."""
     long = settings(max_examples=RUNS, stateful_step_count=STEPS)
     run_state_machine_as_test(lambda: Stores(name), settings=long)
 
 
-@pytest.mark.parametrize("name", STORES)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_machine_asks_real_questions(name):
     """The reference that the machine trusts hides what the store hides."""
     with STORES[name]() as open_store, contextlib.closing(open_store()) as store:

@@ -1,9 +1,11 @@
 """One tenant of a shared store: its names, its project, and what a failure of the shared store costs."""
 
+import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from memory_stores import STORES
 
 from beaver_hostspecs.testing import FrozenClock
 from beaver_memory.engine import MemoryEngine
@@ -11,10 +13,17 @@ from beaver_memory.errors import StoreError
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.store.in_memory import Database, InMemoryStore
-from beaver_memory.store.tenant import REST_SECONDS, SLOW_SECONDS, TenantStore, is_part
+from beaver_memory.store.shared import is_part
+from beaver_memory.store.tenant import REST_SECONDS, SLOW_SECONDS, TenantStore
 from beaver_memory.testing.store_cases.kit import NOW, looking, new, titles
+from beaver_memory.testing.stores import STORE_CASES
 
 ANN = Owner(user="ann")
+WHOLE = [
+    case
+    for case in STORE_CASES
+    if case.name in {"identity_and_numbers", "pending_by_model", "embeddings_by_model", "owners_are_apart"}
+]
 
 
 class Server:
@@ -159,3 +168,13 @@ def test_a_closed_store():
     server = Server()
     server.store.close()
     assert ("closed", 0) == (server.refusal(), server.openings)
+
+
+@pytest.mark.parametrize("case", WHOLE, ids=lambda case: case.name)
+def test_a_tenant_in_postgresql(case):
+    """The questions about a whole store are about one tenant of a PostgreSQL database."""
+    with STORES["tenant_in_postgres"]() as open_store:
+        case.run(open_store)
+
+        with contextlib.closing(open_store()) as store:
+            assert [] == store.check()

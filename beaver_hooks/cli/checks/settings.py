@@ -46,6 +46,12 @@ class SettingsCheck:
         return {**(config.memory.sections if config.memory else {}), **config.plugins.settings}
 
     @property
+    def memories(self) -> Mapping[str, Mapping[str, Any]]:
+        """The raw settings of the memories, by plugin."""
+        memory = None if self.loaded is None else self.loaded.config.memory
+        return {} if memory is None else memory.sections
+
+    @property
     def plugin_folders(self) -> dict[str, Path]:
         """The existing folders that a setting `folder` gives to plugins."""
         named = {name: section.get("folder") for name, section in self.sections.items()}

@@ -7,14 +7,18 @@ from typing import TypeVar
 
 from beaver_hostspecs import Report
 from beaver_memory.embedding.errors import EmbeddingError
+from beaver_memory.errors import StoreError
 from beaver_memory.runtime.operations import Operations
-from beaver_memory.runtime.troubles import EMBEDDING, UPKEEP
+from beaver_memory.runtime.troubles import EMBEDDING, STORE, UPKEEP
 from beaver_toolkit.workers import Overloaded, Workers
 
 T = TypeVar("T")
 
 LEAST_SECONDS = 1.0
 """The shortest pause between a failure and the next try, even if a probe of the embedder is due."""
+
+OUTAGE_SECONDS = 10.0
+"""The pause while the database on a server cannot be used."""
 
 RETRY_SECONDS = 60.0
 """The pause after a failure of the embedder, unless a memory is written."""
@@ -82,12 +86,20 @@ class Upkeep:
             return RETRY_SECONDS
         except Overloaded:
             return LEAST_SECONDS
+        except StoreError as error:
+            if not self._operations.troubles.last(STORE):
+                return self._failed(error)
+            # The store reports its outage itself, and its end.
+            return OUTAGE_SECONDS
         except Exception as error:  # noqa: BLE001 - it is reported, and the next try may work
-            self._report.event("memory_upkeep_failed", error=type(error).__name__)
-            self._operations.troubles.began(UPKEEP, type(error).__name__, self._report)
-            return RETRY_SECONDS
+            return self._failed(error)
         self._operations.troubles.ended(UPKEEP, self._report)
         return None
+
+    def _failed(self, error: Exception) -> float:
+        self._report.event("memory_upkeep_failed", error=type(error).__name__)
+        self._operations.troubles.began(UPKEEP, type(error).__name__, self._report)
+        return RETRY_SECONDS
 
     async def _do(self, work: Callable[[], T]) -> T:
         return await self._workers.run(work)

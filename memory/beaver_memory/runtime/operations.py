@@ -1,5 +1,6 @@
 """The operations of a memory, blocking: each takes a request and returns a report."""
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Iterable
@@ -28,7 +29,9 @@ from beaver_memory.runtime.capture_records import (
 from beaver_memory.runtime.captures import Captures, never
 from beaver_memory.runtime.export_pages import ExportPages
 from beaver_memory.runtime.gates import first_refusal
-from beaver_memory.runtime.profile import Location, Profile, RuntimeServices
+from beaver_memory.runtime.migration import Migration, MigrationReport
+from beaver_memory.runtime.migration import Progress as MigrationProgress
+from beaver_memory.runtime.profile import Location, PostgresLocation, Profile, RuntimeServices
 from beaver_memory.runtime.projection import memory_block
 from beaver_memory.runtime.recovery import Progress, Recovery
 from beaver_memory.runtime.reports import (
@@ -66,6 +69,7 @@ from beaver_memory.runtime.requests import (
     TimelineRequest,
     WriteRequest,
 )
+from beaver_memory.runtime.stores import tenant_store
 from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS
 from beaver_toolkit.sqlite.errors import UNWRITABLE
 
@@ -100,6 +104,7 @@ class Operations:
     ) -> None:
         self.engine, self._embedder = engine, embedder
         self._profile = profile
+        self._has_project = isinstance(location, PostgresLocation) and bool(location.project)
         self.clock, self.trace, self.troubles = services.clock, services.trace, services.troubles
         self._touched: set[tuple[str, int]] = set()
         self._exports = ExportPages(engine)
@@ -298,6 +303,20 @@ class Operations:
         """
         return self._recovery.embed(request)
 
+    def migrate(
+        self, target: PostgresLocation, progress: MigrationProgress, *, dry_run: bool = False
+    ) -> MigrationReport:
+        """Copy the whole memory into a tenant of a server, or count what a copy would bring.
+
+        Raises:
+            InvalidRequest: the tenant holds memories that are not of this one.
+            StoreError: the server cannot be used.
+        """
+        with contextlib.closing(tenant_store(target)) as store:
+            self.engine.prepare(store)
+            copy = Migration(self.engine.store, store, target.project, now=self.clock.now(), progress=progress)
+            return copy.run(dry=dry_run)
+
     # --- For the process that holds the memory ------------------------------------------------------------------
 
     def terms(self, text: str) -> frozenset[int]:
@@ -352,6 +371,11 @@ class Operations:
     def is_joint(self) -> bool:
         """Whether global memories lie in the database of the person."""
         return self.engine.is_joint
+
+    @property
+    def has_project(self) -> bool:
+        """Whether the memory belongs to a project, so that memories without a project are of this one."""
+        return self.is_joint or self._has_project
 
     @property
     def personal_trouble(self) -> str | None:

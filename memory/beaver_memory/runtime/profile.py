@@ -9,7 +9,7 @@ import attrs
 from attrs import field
 from attrs.validators import in_
 
-from beaver_hostspecs import Clock, Report, SystemClock
+from beaver_hostspecs import Clock, Report, Secret, SystemClock
 from beaver_memory.capture.gates.budget import Budget
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.runtime.troubles import Troubles
@@ -132,7 +132,42 @@ class InMemoryLocation:
         return True
 
 
-Location = SqliteLocation | InMemoryLocation
+@attrs.frozen(kw_only=True)
+class PostgresLocation:
+    """A memory in one tenant of a PostgreSQL database, which other machines may use as well.
+
+    Attributes:
+        url: the address of the database.
+        tenant: the tenant; a tenant that a caller names is a part of it.
+        project: the name of the project; empty for none.
+        schema: the schema of the tables.
+        connections: the most connections of this process.
+        connect_seconds: the most seconds that a connection may take to be made.
+        state_folder: holds the record of the model last in use.
+        person_folder: holds the models; `state_folder` unless given.
+    """
+
+    url: Secret
+    tenant: str
+    project: str = ""
+    schema: str = "beaver_memory"
+    connections: int = 4
+    connect_seconds: int = 3
+    state_folder: Path
+    person_folder: Path = field(default=attrs.Factory(lambda self: self.state_folder, takes_self=True))
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the caller names the database."""
+        return True
+
+    @property
+    def model_folders(self) -> tuple[Path, ...]:
+        """The folders of embedding models."""
+        return self.person_folder, self.state_folder
+
+
+Location = SqliteLocation | InMemoryLocation | PostgresLocation
 """Where a memory lies."""
 
 

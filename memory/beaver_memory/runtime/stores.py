@@ -3,19 +3,22 @@
 import contextlib
 import os
 from pathlib import Path
+from typing import Any
 
 import attrs
 
 from beaver_memory.engine import INDEXES
 from beaver_memory.errors import StoreError
 from beaver_memory.layers import Personal, View, unchanged
-from beaver_memory.runtime.profile import DATABASE, Location, Profile, RuntimeServices, SqliteLocation
-from beaver_memory.runtime.troubles import PERSONAL, SQLITE_VEC
+from beaver_memory.runtime.profile import DATABASE, Location, PostgresLocation, Profile, RuntimeServices, SqliteLocation
+from beaver_memory.runtime.troubles import PERSONAL, SQLITE_VEC, STORE
 from beaver_memory.search.nearest import TableSearch
 from beaver_memory.store.in_memory import InMemoryStore
 from beaver_memory.store.personal import PersonalStore
+from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.protocol import SingleStore
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.store.tenant import CandidateTenantStore, TenantStore
 
 
 @attrs.frozen(kw_only=True)
@@ -45,6 +48,8 @@ def open_stores(profile: Profile, location: Location, services: RuntimeServices)
     """
     if isinstance(location, SqliteLocation):
         return _sqlite(profile, location, services)
+    if isinstance(location, PostgresLocation):
+        return _postgres(location, services)
     return OpenStores(store=InMemoryStore(location.database))
 
 
@@ -65,6 +70,38 @@ def _sqlite(profile: Profile, location: SqliteLocation, services: RuntimeService
         )
         opened.pop_all()
     return found
+
+
+def _postgres(location: PostgresLocation, services: RuntimeServices) -> OpenStores:
+    """Return the store of a tenant, which connects when it is first used.
+
+    It saves no indexes: a memory that another machine forgets would stay in them.
+    """
+
+    def told(error: StoreError | None) -> None:
+        if error is None:
+            services.troubles.ended(STORE, services.report)
+            return
+        services.trace("memory_store_unavailable", category=error.category)
+        services.report.event("memory_store_unavailable", category=error.category, remedy=str(error))
+        services.troubles.began(STORE, error.category, services.report)
+
+    store = tenant_store(location, told=told, clock=services.clock)
+    return OpenStores(store=store, view=store.view)
+
+
+def tenant_store(location: PostgresLocation, **options: Any) -> TenantStore:
+    """Return the store of a tenant; `options` are those of `TenantStore`."""
+
+    def opened() -> PostgresStore:
+        return PostgresStore.open(
+            location.url,
+            schema=location.schema,
+            connections=location.connections,
+            connect_seconds=location.connect_seconds,
+        )
+
+    return CandidateTenantStore(opened, location.tenant, location.project, **options)
 
 
 def _personal(profile: Profile, location: SqliteLocation, services: RuntimeServices) -> Personal | None:

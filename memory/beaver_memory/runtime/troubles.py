@@ -19,6 +19,9 @@ SQLITE_VEC = "sqlite_vec"
 PERSONAL = "personal_memory"
 """While the database of the person cannot be read; only the memories of the project are found then."""
 
+STORE = "store"
+"""While the database on a server cannot be used; nothing is found or stored then."""
+
 UPKEEP = "upkeep"
 """While upkeep fails, but for the embedder."""
 
@@ -50,6 +53,11 @@ class Troubles:
             self._well = not self._names
         if recovered:
             report.recovered()
+
+    def last(self, name: str) -> bool:
+        """Return whether a trouble has begun and not ended."""
+        with self._lock:
+            return name in self._names
 
     @property
     def now(self) -> tuple[str, ...]:

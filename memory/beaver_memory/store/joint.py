@@ -237,6 +237,15 @@ class JointStore:
         """Return the problems of both databases, one sentence each; an empty list if both are whole."""
         return [*self._project.check(), *self._problems_of_person()]
 
+    @property
+    def parts(self) -> tuple[SingleStore, SingleStore | None]:
+        """The database of the project, and that of the person, `None` if it does not exist yet.
+
+        Raises:
+            StoreError: the database of the person cannot be used.
+        """
+        return self._project, self._personal.there()
+
     def _write(self, work: Callable[[SqliteStore], list[T]]) -> list[T]:
         """Return the result of `work` on the database of the person, which is made if it is missing.
 

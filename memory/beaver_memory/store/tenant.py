@@ -13,7 +13,7 @@ import copy
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar, cast
 
 import attrs
 
@@ -21,13 +21,13 @@ from beaver_hostspecs import Clock, SystemClock
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import Change, Kept, Memory, Owner, Person, Scope, SessionSummary
-from beaver_memory.store.protocol import Analysed, IndexRow, SingleStore, VectorRow
+from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner, Person, Scope, SessionSummary
+from beaver_memory.store.candidate_store import CandidateRows, CandidateStore, Wanted
+from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
+from beaver_memory.store.shared import PART, MemoryCopy, SharedStore
 
 T = TypeVar("T")
-
-PART = "/"
-"""Stands between a tenant and the name of its part."""
+M = TypeVar("M", bound=NewMemory)
 
 SLOW_SECONDS = 0.5
 """A failure that took longer is not tried again at once."""
@@ -36,30 +36,6 @@ REST_SECONDS = 10.0
 """How long calls fail at once after a slow failure."""
 
 Told = Callable[[StoreError | None], object]
-
-
-class SharedStore(SingleStore, Protocol):
-    """A store of many tenants, of which a caller may serve one. A tenant has its parts, `tenant/…`, with it."""
-
-    def owners_of(self, tenant: str) -> list[Owner]:
-        """Return the owners of a tenant that have memories."""
-
-    def pending_of(self, tenant: str, model: str) -> int:
-        """Return how many live memories of a tenant have no embedding by `model`."""
-
-    def drop_vectors_of(self, tenant: str, model: str) -> int:
-        """Delete the embeddings of a tenant by a model; return their number."""
-
-    def stats_of(self, tenant: str) -> Mapping[str, Any]:
-        """Return the figures of a tenant; see `MemoryStore.stats`. Its bytes are those of texts and embeddings."""
-
-    def check_of(self, tenant: str) -> list[str]:
-        """Return the problems of a tenant, one sentence each."""
-
-
-def is_part(name: str, tenant: str) -> bool:
-    """Return whether a tenant is another one or a part of it."""
-    return name == tenant or name.startswith(tenant + PART)
 
 
 class TenantStore:
@@ -258,6 +234,17 @@ class TenantStore:
         """Return the problems of the tenant, one sentence each."""
         return self._ask(lambda store: store.check_of(self._tenant))
 
+    # --- Copies of another store --------------------------------------------------------------------------------
+
+    def restore(self, owner: Owner, copies: Sequence[MemoryCopy]) -> None:
+        """Store memories under their ids and versions, in place of earlier copies, in one transaction."""
+        inner = [attrs.evolve(each, memory=each.memory and self._inner_memory(each.memory)) for each in copies]
+        self._ask(lambda store: store.restore(self._inner_owner(owner), inner))
+
+    def restore_vectors(self, owner: Owner, model: str, rows: Sequence[VectorRow]) -> None:
+        """Store embeddings under their versions, in one transaction."""
+        self._ask(lambda store: store.restore_vectors(self._inner_owner(owner), model, rows))
+
     # --- The shared store ---------------------------------------------------------------------------------------
 
     def _ask(self, work: Callable[[SharedStore], T]) -> T:
@@ -334,17 +321,23 @@ class TenantStore:
         return attrs.evolve(filters, owners=owners, project=filters.project or self._project)
 
     def _inner_items(self, items: Sequence[Analysed]) -> list[Analysed]:
-        return [attrs.evolve(item, memory=_with(item.memory, **self._inner_fields(item.memory))) for item in items]
+        return [attrs.evolve(item, memory=self._inner_memory(item.memory)) for item in items]
 
-    def _inner_fields(self, memory: Any) -> dict[str, Any]:
-        named = memory.project or memory.scope == "global"
-        return {"owner": self._inner_owner(memory.owner), "project": memory.project if named else self._project}
+    def _inner_memory(self, memory: M) -> M:
+        project = memory.project or ("" if memory.scope == "global" else self._project)
+        return _with(memory, owner=self._inner_owner(memory.owner), project=project)
 
     def _outer(self, memories: Iterable[Memory]) -> list[Memory]:
         return [_with(memory, owner=self._outer_owner(memory.owner)) for memory in memories]
 
 
-M = TypeVar("M")
+class CandidateTenantStore(TenantStore):
+    """One tenant of a shared store whose database finds candidates; see `CandidateStore`."""
+
+    def candidates(self, owner: Owner, filters: Filters, wanted: Wanted) -> CandidateRows:
+        """Return the visible memories of an owner that are best by words, nearest by vectors, or beside such ones."""
+        inner, view = self._inner_owner(owner), self._inner_filters(filters)
+        return self._ask(lambda store: cast("CandidateStore", store).candidates(inner, view, wanted))
 
 
 def _with(memory: M, **fields: Any) -> M:

@@ -15,7 +15,7 @@ from beaver_memory.store.bounds import bounded, usable
 from beaver_memory.store.in_memory import embeddings, figures, reads, word_search, writes
 from beaver_memory.store.in_memory.tables import Database, OwnerTable, key_of, last_of, newer
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
-from beaver_memory.store.tenant import is_part
+from beaver_memory.store.shared import MemoryCopy, is_part
 from beaver_memory.texts import cleaned, cleaned_all, micros, moment
 
 PLACE = "in memory"
@@ -252,6 +252,18 @@ class InMemoryStore:
         """Return the problems of a tenant, one sentence each."""
         with self._tenant(tenant) as tables:
             return figures.problems(tables)
+
+    def restore(self, owner: Owner, copies: Sequence[MemoryCopy]) -> None:
+        """Store memories under their ids and versions, in place of earlier copies."""
+        with self._analysed() as database:
+            writes.restore(database, owner, copies)
+
+    def restore_vectors(self, owner: Owner, model: str, rows: Sequence[VectorRow]) -> None:
+        """Store embeddings under their versions."""
+        with self._owned(owner) as table:
+            for row in rows:
+                if row.id in table.rows:
+                    table.restore_vector(cleaned(model), row)
 
     @contextlib.contextmanager
     def _tenant(self, name: str) -> Iterator[list[OwnerTable]]:

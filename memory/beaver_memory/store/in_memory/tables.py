@@ -80,6 +80,22 @@ class OwnerTable:
         self.twins.setdefault(twin_key(row.memory), set()).add(id_)
         _append(self.changes, id_, index_row(row, self._next_version()))
 
+    def restore(self, row: Row | None, copied: IndexRow) -> None:
+        """Store a memory, or that one was forgotten, under its own version."""
+        self._drop_twin(copied.id)
+        self.rows.pop(copied.id, None)
+        self.outdate(copied.id)
+        if row is not None:
+            self.rows[copied.id] = row
+            self.twins.setdefault(twin_key(row.memory), set()).add(copied.id)
+        _place(self.changes, copied.id, copied)
+        self.last_version = max(self.last_version, copied.version)
+
+    def restore_vector(self, model: str, row: VectorRow) -> None:
+        """Store an embedding under its own version."""
+        _place(self.vectors.setdefault(model, {}), row.id, row)
+        self.last_version = max(self.last_version, row.version)
+
     def erase(self, id_: int, at: datetime) -> None:
         """Erase a memory and its embeddings; its id and a new version remain."""
         self._drop_twin(id_)
@@ -218,6 +234,15 @@ def index_row(row: Row, version: int) -> IndexRow:
         confidence=memory.confidence,
         pinned=memory.pinned,
     )
+
+
+def _place(rows: dict[int, V], id_: int, row: V) -> None:
+    """Set a row and keep the order of versions."""
+    _append(rows, id_, row)
+    ordered = sorted(rows.items(), key=lambda item: item[1].version)
+    if [*rows] != [each for each, _ in ordered]:
+        rows.clear()
+        rows.update(ordered)
 
 
 def _append(rows: dict[int, V], id_: int, row: V) -> None:

@@ -8,13 +8,14 @@ import attrs
 
 from beaver_hostspecs.tokens import estimate_tokens
 from beaver_memory.filters import Filters
-from beaver_memory.records import Change, Kept, Memory, NewMemory
+from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner
 from beaver_memory.store.changes import changed, columns, later_end
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.in_memory.reads import visible
-from beaver_memory.store.in_memory.tables import Database, OwnerTable, Row, key_of, twin_key
+from beaver_memory.store.in_memory.tables import Database, OwnerTable, Row, index_row, key_of, twin_key
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.rows import EMBEDDED, clean
+from beaver_memory.store.shared import MemoryCopy
 from beaver_memory.texts import cleaned, micros, moment
 
 _GIVEN = tuple(each.name for each in attrs.fields(NewMemory))
@@ -58,6 +59,27 @@ def forget(database: Database, ids: Iterable[int], filters: Filters, now: dateti
     for id_ in gone:
         homes.pop(id_).erase(id_, now)
     return gone
+
+
+def restore(database: Database, owner: Owner, copies: Iterable[MemoryCopy]) -> None:
+    """Store memories under their ids and versions."""
+    table, tenant = database.made(owner), database.tenant(owner.tenant)
+    for each in copies:
+        memory, copied = each.memory, each.row
+        row = None
+        if memory is not None:
+            memory = attrs.evolve(memory, owner=table.owner)
+            row = Row(
+                memory=memory,
+                terms=copied.terms,
+                length=copied.length,
+                added_at=each.added_at,
+                history=each.history,
+            )
+            copied = index_row(row, copied.version)
+            tenant.homes[copied.id] = table
+        table.restore(row, copied)
+        tenant.last_id = max(tenant.last_id, copied.id)
 
 
 def touch(database: Database, tenant: str, ids: Iterable[int], now: datetime) -> None:

@@ -21,17 +21,19 @@ class Address:
     """The address of a database.
 
     Args:
+        connect_seconds: how long a connection may take to be made; as the address says unless given.
         url: `postgresql://user:password@host:port/database?options`, or the keywords of libpq.
 
     Raises:
         StoreError: psycopg is not installed, or it cannot read the address.
     """
 
-    def __init__(self, url: Secret) -> None:
+    def __init__(self, url: Secret, connect_seconds: int | None = None) -> None:
         self._url = url
         from_url = _parsed(url)
         self.place = _place(from_url)
-        self.parameters: dict[str, Any] = _USUAL | from_url
+        given = {} if connect_seconds is None else {"connect_timeout": connect_seconds}
+        self.parameters: dict[str, Any] = _USUAL | from_url | given
 
     def __repr__(self) -> str:
         return f"Address({self.place})"

@@ -38,8 +38,16 @@ class Connector:
         scripts: the migrations, oldest first; the store's own unless given.
     """
 
-    def __init__(self, url: Secret, schema: str, most: int = MOST, scripts: Sequence[str] | None = None) -> None:
-        self._address = Address(url)
+    def __init__(
+        self,
+        url: Secret,
+        schema: str,
+        most: int = MOST,
+        scripts: Sequence[str] | None = None,
+        *,
+        connect_seconds: int | None = None,
+    ) -> None:
+        self._address = Address(url, connect_seconds)
         self._schema = schema
         self._scripts = read_scripts() if scripts is None else tuple(scripts)
         self._pid = os.getpid()

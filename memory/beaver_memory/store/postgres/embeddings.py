@@ -80,15 +80,25 @@ def put(
     Embeddings of a text that the memory no longer has are skipped too. Runs within one transaction.
     """
     first = take_vector_versions(connection, key, len(vectors))
+    rows = [VectorRow(id=id_, version=version, data=data) for version, (id_, data) in enumerate(vectors, first)]
+    set_rows(connection, key, model, rows, texts)
+
+
+def set_rows(
+    connection: Any, key: OwnerKey, model: tuple[int, str], vectors: Sequence[VectorRow], texts: Mapping[int, str]
+) -> None:
+    """Store embeddings under versions that are taken, as `put` does."""
     number, name = model
-    given = {"tenant": key.tenant, "owner": key.owner, "model": number, "ids": usable(id_ for id_, _ in vectors)}
+    given = {"tenant": key.tenant, "owner": key.owner, "model": number, "ids": usable(row.id for row in vectors)}
     live = {id_: text_of(a, b, unpacked(c)) for id_, a, b, c in connection.execute(_SQL["texts_to_embed"], given)}
-    kept = {id_: data for id_, data in vectors if id_ in live and texts.get(id_, live[id_]) == live[id_]}
+    kept = {row.id: row for row in vectors if row.id in live and texts.get(row.id, live[row.id]) == live[row.id]}
     known = {id_ for (id_,) in connection.execute(_SQL["embedded_memories"], given)}
     with connection.cursor() as cursor:
         rows = (
-            given | {"id": id_, "version": version, "checksum": vector_checksum(id_, name, data)} | _columns(data)
-            for version, (id_, data) in enumerate(kept.items(), first)
+            given
+            | {"id": each.id, "version": each.version, "checksum": vector_checksum(each.id, name, each.data)}
+            | _columns(each.data)
+            for each in kept.values()
         )
         cursor.executemany(_SQL["set_vector"], [*rows])
     _count(connection, key, number, len(kept.keys() - known))
@@ -124,9 +134,14 @@ def last(connection: Any, key: OwnerKey, model: int) -> int:
 
 def drop(connection: Any, model: int) -> int:
     """Delete all embeddings by a model; return their number."""
-    connection.execute(_SQL["lock_counts"])
+    lock_counts(connection)
     connection.execute(_SQL["uncount_model"], {"model": model})
     return int(connection.execute(_SQL["drop_vectors_of_model"], {"model": model}).rowcount)
+
+
+def lock_counts(connection: Any) -> None:
+    """Let no other transaction count an embedding until this one ends."""
+    connection.execute(_SQL["lock_counts"])
 
 
 def outdate(connection: Any, key: OwnerKey, ids: Sequence[int]) -> None:

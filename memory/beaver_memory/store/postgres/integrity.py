@@ -1,6 +1,6 @@
 """Counts the contents of a store, and finds damage in it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from beaver_memory.records import Owner
@@ -45,12 +45,13 @@ def stats(connection: Any) -> dict[str, Any]:
 def problems(connection: Any) -> list[str]:
     """Return the problems of the store, one sentence each."""
     counts = ((_number(connection, rule), what) for rule, what in _RULES)
-    return [*(f"{count} {what}." for count, what in counts if count), *_damage(connection)]
+    tenants = connection.execute(_SQL["tenants"]).fetchall()
+    return [*(f"{count} {what}." for count, what in counts if count), *damage(connection, tenants)]
 
 
-def _damage(connection: Any) -> Iterator[str]:
-    """Yield the rows that do not have their checksum, or the columns that are made from others."""
-    for tenant, name in connection.execute(_SQL["tenants"]).fetchall():
+def damage(connection: Any, tenants: Iterable[tuple[int, str]]) -> Iterator[str]:
+    """Yield the rows of tenants that do not have their checksum, or the columns that are made from others."""
+    for tenant, name in tenants:
         owners = all_owners(connection, tenant)
         yield from (f"{what} (tenant {name!r})." for what in _damaged_memories(connection, tenant, owners))
         yield from (f"{what} (tenant {name!r})." for what in _damaged_others(connection, tenant))

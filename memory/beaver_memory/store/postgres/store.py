@@ -19,6 +19,8 @@ from beaver_memory.store.postgres import (
     people,
     reads,
     rebuild_terms,
+    restored,
+    tenants,
     update,
     upsert,
     versions,
@@ -31,6 +33,7 @@ from beaver_memory.store.postgres.owners import IdBlocks, OwnerKey, OwnerNumbers
 from beaver_memory.store.postgres.pool import MOST
 from beaver_memory.store.postgres.seen import Seen, seen
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
+from beaver_memory.store.shared import MemoryCopy
 from beaver_memory.texts import micros
 
 SCHEMA = "beaver_memory"
@@ -52,18 +55,21 @@ class PostgresStore:
         self._analyser: int | None = None
 
     @classmethod
-    def open(cls, url: Secret, *, schema: str = SCHEMA, connections: int = MOST) -> "PostgresStore":
+    def open(
+        cls, url: Secret, *, schema: str = SCHEMA, connections: int = MOST, connect_seconds: int | None = None
+    ) -> "PostgresStore":
         """Open the store in a database, and make its tables if they are missing.
 
         Args:
             url: `postgresql://user:password@host:port/database`, with the options of libpq.
             schema: the schema of the tables.
             connections: how many connections this process may have.
+            connect_seconds: how long a connection may take to be made; as the address says unless given.
 
         Raises:
             StoreError: the database cannot be used; the error says why and what to do, and shows no credential.
         """
-        connector = Connector(url, schema, connections)
+        connector = Connector(url, schema, connections, connect_seconds=connect_seconds)
         try:
             connector.open()
         except BaseException:
@@ -311,6 +317,52 @@ class PostgresStore:
         """Return the problems of the store, one sentence each; an empty list if it is whole."""
         with self._connector.moment() as connection:
             return integrity.problems(connection)
+
+    # --- One tenant ---------------------------------------------------------------------------------------------
+
+    def owners_of(self, tenant: str) -> list[Owner]:
+        """Return the owners of a tenant that have memories."""
+        with self._connector.reading() as connection:
+            return tenants.owners(connection, tenant)
+
+    def pending_of(self, tenant: str, model: str) -> int:
+        """Return how many live memories of a tenant have no embedding by `model`."""
+        with self._connector.reading() as connection:
+            return tenants.pending(connection, tenant, self._models.number(connection, model))
+
+    def drop_vectors_of(self, tenant: str, model: str) -> int:
+        """Delete the embeddings of a tenant by a model; return their number."""
+        with self._connector.writing(pipelined=False) as connection:
+            return tenants.drop_vectors(connection, tenant, self._models.number(connection, model))
+
+    def stats_of(self, tenant: str) -> Mapping[str, Any]:
+        """Return the figures of a tenant."""
+        with self._connector.moment() as connection:
+            return tenants.stats(connection, tenant)
+
+    def check_of(self, tenant: str) -> list[str]:
+        """Return the problems of a tenant, one sentence each."""
+        with self._connector.moment() as connection:
+            return tenants.problems(connection, tenant)
+
+    # --- Copies of another store --------------------------------------------------------------------------------
+
+    def restore(self, owner: Owner, copies: Sequence[MemoryCopy]) -> None:
+        """Store memories under their ids and versions, in place of earlier copies, in one transaction."""
+        if not copies:
+            return
+        with self._connector.reading() as connection:
+            key = self._owners.give(connection, owner)
+        with self._writing(pipelined=False) as connection:
+            restored.restore(connection, key, owner, copies)
+
+    def restore_vectors(self, owner: Owner, model: str, rows: Sequence[VectorRow]) -> None:
+        """Store embeddings under their versions, in one transaction."""
+        with self._connector.reading() as connection:
+            key, number = self._owners.key(connection, owner), self._models.give(connection, model)
+        if rows and key is not None:
+            with self._connector.writing(pipelined=False) as connection:
+                restored.restore_vectors(connection, key, (number, model), rows)
 
     def _prepared(self, items: Sequence[Analysed]) -> tuple[dict[Owner, OwnerKey], dict[int, Iterator[int]]]:
         """Return the numbers of the owners of new memories, and unused ids for them by tenant."""

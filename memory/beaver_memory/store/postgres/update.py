@@ -106,6 +106,13 @@ def add_history(connection: Any, tenant: int, entries: Sequence[Mapping[str, Any
         cursor.executemany(_SQL["add_history"], [{"tenant": tenant} | dict(each) for each in entries])
 
 
+def drop_traces(connection: Any, key: OwnerKey, ids: Sequence[int]) -> None:
+    """Delete texts, history and embeddings of memories."""
+    for name in ("drop_texts", "drop_history"):
+        connection.execute(_SQL[name], {"tenant": key.tenant, "ids": [*ids]})
+    embeddings.outdate(connection, key, ids)
+
+
 def _derived(key: OwnerKey, new: Stored, differing: Sequence[str], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns that follow from the changed ones."""
     found: dict[str, Any] = {}
@@ -133,10 +140,7 @@ def _set(connection: Any, key: OwnerKey, id_: int, settings: Mapping[str, Any]) 
 def _erase(connection: Any, key: OwnerKey, found: Sequence[Stored], now: int) -> None:
     ids, length = [each.memory.id for each in found], sum(each.length for each in found)
     first = take_versions(connection, key, len(found), live=-len(found), length=-length)
-    given = {"tenant": key.tenant, "ids": ids}
-    for name in ("drop_texts", "drop_history"):
-        connection.execute(_SQL[name], given)
-    embeddings.outdate(connection, key, ids)
+    drop_traces(connection, key, ids)
     with connection.cursor() as cursor:
         cursor.executemany(
             _SQL["empty_memory"],
@@ -146,9 +150,13 @@ def _erase(connection: Any, key: OwnerKey, found: Sequence[Stored], now: int) ->
     add_history(connection, key.tenant, entries)
 
 
+def without_content(id_: int, created_at: int, now: int) -> dict[str, Any]:
+    """Return the values of a memory that was forgotten."""
+    return dict(_NOTHING) | {"id": id_, "created_at": created_at, "deleted_at": now, "updated_at": now}
+
+
 def _emptied(key: OwnerKey, memory: Memory, version: int, now: int) -> dict[str, Any]:
     """Return what stays of a forgotten memory."""
-    left = {"id": memory.id, "created_at": micros(memory.created_at or memory.updated_at)}
-    values = dict(_NOTHING) | left | {"deleted_at": now, "updated_at": now}
+    values = without_content(memory.id, micros(memory.created_at or memory.updated_at), now)
     checksum = memory_checksum(memory.owner, [values[name] for name in CHECKED])
     return {"tenant": key.tenant, "id": memory.id, "version": version, "now": now, "checksum": checksum}

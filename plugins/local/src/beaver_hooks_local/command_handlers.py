@@ -14,6 +14,7 @@ from beaver_hooks_local.tools.definitions import PLANE
 from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import CommandContext, OutcomeKind, Report, Trust
 from beaver_hostspecs.neutralising import neutralise
+from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.query import Hit
 from beaver_memory.records import Memory
@@ -46,9 +47,14 @@ def status(memory: LocalMemory, words: Words, context: CommandContext, _report: 
     sight = Visibility.of_command(context)
     # A count of the database covers all stores, so a user who may not see all of them gets none.
     lines = []
-    if sight.trust is Trust.FULL:
-        figures = memory.operations.inspect(InspectionRequest(owners=sight.owners, figures=False))
-        lines = [f"memories: {figures.count:,}"]
+    try:
+        # A question to the store ends the report of an outage that is over.
+        memory.operations.versions(sight.owners)
+        if sight.trust is Trust.FULL:
+            figures = memory.operations.inspect(InspectionRequest(owners=sight.owners, figures=False))
+            lines = [f"memories: {figures.count:,}"]
+    except StoreError as error:
+        lines = [str(error)] if sight.trust is Trust.FULL else []
     return "\n".join([*lines, f"trouble: {', '.join(memory.troubles.now) or 'none'}"])
 
 

@@ -6,7 +6,7 @@ from beaver_hostspecs import Setup
 from beaver_memory.records import Scope
 from beaver_memory.runtime.memory_runtime import MemoryRuntime
 from beaver_memory.runtime.operations import Operations
-from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
+from beaver_memory.runtime.profile import Location, PostgresLocation, Profile, RuntimeServices, SqliteLocation
 
 GLOBAL_TYPES = frozenset({"preference"})
 """Types of memories that hold in all projects."""
@@ -32,16 +32,30 @@ class LocalMemory:
     def default_scope(self, type_: str, project: str) -> Scope:
         """Return the scope of a new memory whose writer gives none.
 
-        A preference is global. Any other memory belongs to the named project, or to the project whose database this
-        is; without either it is global.
+        A preference is global. Any other memory belongs to the named project, or to the project of this memory; without
+        either it is global.
         """
-        return "project" if (project or self.operations.is_joint) and type_ not in GLOBAL_TYPES else "global"
+        return "project" if (project or self.operations.has_project) and type_ not in GLOBAL_TYPES else "global"
 
 
 def make_runtime(settings: LocalSettings, setup: Setup, services: RuntimeServices) -> MemoryRuntime:
     """Return the runtime of the memory that the settings describe, not yet started."""
     profile = Profile(embedding=settings.embedding, vectors=settings.vectors, formula=settings.ranking.formula)
-    location = SqliteLocation(
-        state_folder=setup.state_folder, person_folder=setup.person_folder, database_path=settings.database_path
+    return MemoryRuntime(profile, location_of(settings, setup), services)
+
+
+def location_of(settings: LocalSettings, setup: Setup) -> Location:
+    """Return where the memories of the settings lie."""
+    folders = {"state_folder": setup.state_folder, "person_folder": setup.person_folder}
+    postgres = settings.store.postgres
+    if postgres is None:
+        return SqliteLocation(**folders, database_path=settings.database_path)
+    return PostgresLocation(
+        **folders,
+        url=postgres.url,
+        tenant=postgres.tenant,
+        project=postgres.project or "",
+        schema=postgres.schema,
+        connections=postgres.connections,
+        connect_seconds=postgres.connect_seconds,
     )
-    return MemoryRuntime(profile, location, services)

@@ -28,9 +28,9 @@ from beaver_hostspecs import (
     Turn,
     hookimpl,
 )
-from beaver_memory.errors import EngineError, RuntimeNotOpen
+from beaver_memory.errors import EngineError, RuntimeNotOpen, StoreError
 from beaver_memory.runtime.profile import CLOSE_SECONDS, RuntimeServices
-from beaver_memory.runtime.troubles import Troubles
+from beaver_memory.runtime.troubles import STORE, Troubles
 
 if TYPE_CHECKING:
     # Their imports are slow, and a user who has not enabled this memory must not wait for them.
@@ -122,7 +122,9 @@ class Local:
         self.settings, self.setup = setup.settings, setup
         self._troubles = Troubles()
         seconds = self.settings.embedding.timeout_seconds + GRACE
-        return Deadlines(before_prompt=max(5.0, seconds), start=START_SECONDS, stop=STOP_SECONDS + GRACE)
+        postgres = self.settings.store.postgres
+        connecting = 0.0 if postgres is None else postgres.connect_seconds + GRACE
+        return Deadlines(before_prompt=max(5.0, seconds, connecting), start=START_SECONDS, stop=STOP_SECONDS + GRACE)
 
     @hookimpl
     async def start(self) -> None:
@@ -162,7 +164,13 @@ class Local:
     @hookimpl
     async def before_prompt(self, turn: Turn, report: Report) -> Contribution | None:
         """Recall memories for a turn."""
-        recall = await self.serve(lambda memory: memory.recaller.recall(turn, report))
+        try:
+            recall = await self.serve(lambda memory: memory.recaller.recall(turn, report))
+        except StoreError:
+            if not self._troubles.last(STORE):
+                raise
+            # The store has reported its outage, and reports its end: the next turn asks it again.
+            return None
         if recall.given and self._runtime is not None:
             self.memory.operations.touch(recall.given, recall.tenant)
             self._runtime.wake()

@@ -5,7 +5,8 @@ from typing import Literal
 
 import attrs
 
-from beaver_hostspecs.settings import Check, between, setting
+from beaver_hooks_local.store_settings import StoreSettings
+from beaver_hostspecs.settings import Check, Unfit, between, setting
 from beaver_memory.embedding.settings import EmbeddingSettings
 
 PATH = "memory.local"
@@ -79,6 +80,9 @@ class LocalSettings:
         help="one database for all memories; by default one of the project and one of the person",
         validator=[_absolute, _in_a_folder],
     )
+    store: StoreSettings = setting(
+        default=StoreSettings(), help="where memories are kept: in files of SQLite unless another store is given"
+    )
     embedding: EmbeddingSettings = setting(default=EmbeddingSettings(), help="what turns texts into vectors")
     vectors: Literal["bytes", "sqlite-vec"] = setting(
         default="bytes",
@@ -94,3 +98,12 @@ class LocalSettings:
         help="a file that gets one JSON line, without content, for each operation of the memory",
         validator=[_absolute, _in_a_folder],
     )
+
+    def __attrs_post_init__(self) -> None:
+        """Reject settings of files beside a store that has none."""
+        if self.store.postgres is None:
+            return
+        if self.database_path is not None:
+            raise Unfit("`databasePath` names a file, and `store.postgres` a database; remove one of them")
+        if self.vectors != "bytes":
+            raise Unfit("`vectors` is `sqlite-vec`, which is a table of SQLite; with `store.postgres` remove it")

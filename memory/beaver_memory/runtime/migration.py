@@ -1,0 +1,310 @@
+"""Copies a store whole into one tenant of a server: memories, history, embeddings and summaries. Blocking.
+
+Ids and versions stay the same. The ids of the person's memories are those that a project shows, and their versions lie
+above those of the project. Each page is one transaction, and a copy that is there already is left alone: so an
+interrupted migration continues where it was, and a later one brings over what has changed since. At the end every row
+is read from both stores and compared by a digest; rows that differ are copied once more.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import attrs
+
+from beaver_memory.errors import InvalidRequest
+from beaver_memory.filters import Filters
+from beaver_memory.records import Memory, Owner, SessionSummary
+from beaver_memory.store.bounds import LARGEST
+from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS, JointStore
+from beaver_memory.store.protocol import IndexRow, MemoryStore, SingleStore, VectorRow
+from beaver_memory.store.shared import MemoryCopy
+from beaver_memory.store.tenant import TenantStore
+from beaver_memory.texts import moment
+
+PAGE = 500
+"""Memories of one transaction."""
+
+PERSONAL_VERSIONS = 2**40
+"""The offset of the versions of the person's memories. No owner of a project has so many changes."""
+
+Progress = Callable[[int, int, str], object]
+"""Receives how many memories are done, how many there are, and the name of the step."""
+
+
+@attrs.frozen(kw_only=True)
+class MigrationReport:
+    """The result of a migration, or of its dry run.
+
+    Attributes:
+        owners: how many owners the store has.
+        memories: how many memories that are not forgotten.
+        forgotten: how many forgotten memories; their ids are never used again.
+        embeddings: how many embeddings, by model.
+        summaries: how many summaries of sessions.
+        copied: how many memories this run has copied, forgotten ones included; in a dry run those that are missing.
+        differences: what differs afterwards, one sentence each; empty if both stores hold the same.
+    """
+
+    owners: int = 0
+    memories: int = 0
+    forgotten: int = 0
+    embeddings: Mapping[str, int] = attrs.field(factory=dict)
+    summaries: int = 0
+    copied: int = 0
+    differences: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class Part:
+    """One database of the store, and how its numbers are changed.
+
+    Attributes:
+        store: the database.
+        ids, versions: are added to its ids and its versions.
+        everywhere: whether only its global memories are copied.
+    """
+
+    store: SingleStore
+    ids: int = 0
+    versions: int = 0
+    everywhere: bool = False
+
+
+class Mark(NamedTuple):
+    """A row of the source: its database, its new version, and whether it was forgotten."""
+
+    part: Part
+    version: int
+    gone: bool
+
+
+Marks = dict[int, Mark]
+"""The rows of an owner by their new ids."""
+
+
+class Migration:
+    """Copies a store into a tenant.
+
+    Args:
+        source: the store.
+        target: the tenant; its terms are of the same analyser.
+        project: the name of the project, which memories of a project get.
+        now: the moment of the migration.
+        progress: called after each step.
+
+    Raises:
+        InvalidRequest: the tenant holds memories that are not of this store.
+    """
+
+    def __init__(
+        self, source: MemoryStore, target: TenantStore, project: str, *, now: datetime, progress: Progress
+    ) -> None:
+        self._parts = _parts(source)
+        self._models = sorted(source.stats()["embeddings"])
+        self._target, self._project, self._now, self._progress = target, project, now, progress
+        self._done, self._total = 0, 0
+
+    def run(self, *, dry: bool = False) -> MigrationReport:
+        """Copy what the tenant lacks, and compare both stores; with `dry` count only."""
+        owners = list(dict.fromkeys(owner for part in self._parts for owner in part.store.owners()))
+        marks = {owner: self._marks(owner) for owner in owners}
+        there = {owner: _versions(self._target, owner) for owner in {*owners, *self._target.owners()}}
+        self._refuse_others(marks, there)
+        missing = {owner: _missing(marks[owner], there[owner]) for owner in owners}
+        self._total = sum(map(len, missing.values()))
+        report = self._report(marks)
+        if dry:
+            return report
+        for owner in owners:
+            self._copy(owner, missing[owner])
+        different = {owner: self._different(owner) for owner in owners}
+        for owner in owners:
+            # A recall gives no version, and a row may be damaged: such rows are copied again.
+            self._copy(owner, {id_: mark for id_, mark in marks[owner].items() if id_ in different[owner]})
+        return attrs.evolve(report, differences=tuple(self._differences(different)))
+
+    def _marks(self, owner: Owner) -> Marks:
+        found: Marks = {}
+        for part in self._parts:
+            for row in _changed(part.store, owner):
+                if _is_copied(part, row):
+                    found[row.id + part.ids] = Mark(part, row.version + part.versions, row.gone)
+        return found
+
+    def _refuse_others(self, marks: Mapping[Owner, Iterable[int]], there: Mapping[Owner, Iterable[int]]) -> None:
+        others = sum(len({*ids} - {*marks.get(owner, ())}) for owner, ids in there.items())
+        if others:
+            raise InvalidRequest(
+                "to",
+                f"holds {others:,} memories that are not of this store, so that ids would meet; name another tenant, or"
+                " use `beaver memory export` and `beaver memory import`",
+            )
+
+    def _copy(self, owner: Owner, missing: Marks) -> None:
+        for part in self._parts:
+            mine = [(id_, mark) for id_, mark in missing.items() if mark.part is part]
+            for page in _pages(sorted(mine, key=lambda each: each[1].version)):
+                self._target.restore(owner, [*self._copies(part, owner, dict(page))])
+                self._done += len(page)
+                self._progress(self._done, self._total, "copying")
+            for model in self._models:
+                self._embed(part, owner, model)
+        for summary in self._summaries(owner):
+            self._target.summarise(owner, summary)
+
+    def _copies(self, part: Part, owner: Owner, page: Marks) -> Iterator[MemoryCopy]:
+        """Yield the copies of a page's rows; a row that has changed meanwhile comes in its new state."""
+        left = {id_ - part.ids for id_ in page}
+        rows = []
+        for row in _changed(part.store, owner, min(mark.version for mark in page.values()) - part.versions - 1):
+            if row.id in left:
+                rows.append(row)
+                left.discard(row.id)
+            if not left:
+                break
+        yield from self._page(part, owner, rows)
+
+    def _copied(self, part: Part, row: IndexRow, memory: Memory | None, filters: Filters) -> MemoryCopy:
+        moved = attrs.evolve(row, id=row.id + part.ids, version=row.version + part.versions)
+        if memory is None or row.gone:
+            return MemoryCopy(row=moved, memory=None, added_at=moment(round(row.updated * 1_000_000)))
+        added, *changes = part.store.history(row.id, filters)
+        memory = attrs.evolve(memory, id=moved.id)
+        return MemoryCopy(row=moved, memory=memory, added_at=added.at, history=tuple(changes))
+
+    def _embed(self, part: Part, owner: Owner, model: str) -> None:
+        there = {row.id: row.version for row in _vectors(self._target, owner, model)}
+        moved = (_moved(part, row) for row in _vectors(part.store, owner, model))
+        for page in _pages([row for row in moved if there.get(row.id) != row.version]):
+            self._target.restore_vectors(owner, model, page)
+            self._progress(self._done, self._total, "copying embeddings")
+
+    def _summaries(self, owner: Owner) -> list[SessionSummary]:
+        # The summaries of sessions belong to the project.
+        parts = [part for part in self._parts if not part.everywhere]
+        return [each for part in parts for each in part.store.summaries(owner, limit=LARGEST)]
+
+    def _report(self, marks: Mapping[Owner, Marks]) -> MigrationReport:
+        every = [mark for each in marks.values() for mark in each.values()]
+        gone = sum(mark.gone for mark in every)
+        counts = {
+            model: sum(len(_vectors(part.store, owner, model)) for part in self._parts for owner in marks)
+            for model in self._models
+        }
+        return MigrationReport(
+            owners=len(marks),
+            memories=len(every) - gone,
+            forgotten=gone,
+            embeddings=counts,
+            summaries=sum(len(self._summaries(owner)) for owner in marks),
+            copied=self._total,
+        )
+
+    # --- Comparison ---------------------------------------------------------------------------------------------
+
+    def _differences(self, before: Mapping[Owner, set[int]]) -> Iterator[str]:
+        """Yield what differs between both stores, by owner; owners without a difference before are not read again."""
+        for owner, wrong in before.items():
+            if left := sorted(self._different(owner)) if wrong else []:
+                yield f"{len(left):,} memories of the user {owner.user!r} differ, the first is {left[0]}."
+            if self._summaries(owner) != self._target.summaries(owner, limit=LARGEST):
+                yield f"Summaries of sessions of the user {owner.user!r} differ."
+
+    def _different(self, owner: Owner) -> set[int]:
+        ours, theirs = self._digests(owner), self._digests_of_target(owner)
+        self._progress(self._done, self._total, "comparing")
+        return {id_ for id_ in {*ours, *theirs} if ours.get(id_) != theirs.get(id_)}
+
+    def _digests(self, owner: Owner) -> dict[int, bytes]:
+        found: dict[int, bytes] = {}
+        for part in self._parts:
+            rows = [row for row in _changed(part.store, owner) if _is_copied(part, row)]
+            for page in _pages(rows):
+                found |= {copy.row.id: _digest(self._renamed(copy)) for copy in self._page(part, owner, page)}
+            for model in self._models:
+                for row in _vectors(part.store, owner, model):
+                    _add(found, row.id + part.ids, model, attrs.evolve(row, version=row.version + part.versions))
+        return found
+
+    def _digests_of_target(self, owner: Owner) -> dict[int, bytes]:
+        found: dict[int, bytes] = {}
+        whole = Part(store=self._target)
+        for page in _pages([*_changed(self._target, owner)]):
+            found |= {copy.row.id: _digest(copy) for copy in self._page(whole, owner, page)}
+        for model in self._models:
+            for row in _vectors(self._target, owner, model):
+                _add(found, row.id, model, row)
+        return found
+
+    def _page(self, part: Part, owner: Owner, rows: Iterable[IndexRow]) -> Iterator[MemoryCopy]:
+        given = [*rows]
+        filters = Filters(owners=(owner,), lapsed=True, now=self._now)
+        memories = {memory.id: memory for memory in part.store.get([row.id for row in given], filters)}
+        for row in given:
+            yield self._copied(part, row, memories.get(row.id), filters)
+
+    def _renamed(self, copy: MemoryCopy) -> MemoryCopy:
+        """Return a copy with the project that it gets in the tenant."""
+        memory = copy.memory
+        if memory is None or memory.project or memory.scope == EVERYWHERE or not self._project:
+            return copy
+        return attrs.evolve(copy, memory=attrs.evolve(memory, project=self._project))
+
+
+def _parts(source: MemoryStore) -> tuple[Part, ...]:
+    if not isinstance(source, JointStore):
+        return (Part(store=source),)  # type: ignore[arg-type]  # every store but the joint one is a single one
+    project, personal = source.parts
+    mine = Part(store=project)
+    if personal is None:
+        return (mine,)
+    return mine, Part(store=personal, ids=PERSONAL_IDS, versions=PERSONAL_VERSIONS, everywhere=True)
+
+
+def _changed(store: SingleStore, owner: Owner, after: int = 0) -> Iterator[IndexRow]:
+    while rows := store.changed(owner, after, limit=PAGE):
+        yield from rows
+        after = rows[-1].version
+
+
+def _vectors(store: SingleStore, owner: Owner, model: str) -> list[VectorRow]:
+    found: list[VectorRow] = []
+    while rows := store.vectors(owner, model, found[-1].version if found else 0, limit=PAGE):
+        found += rows
+    return found
+
+
+def _moved(part: Part, row: VectorRow) -> VectorRow:
+    return attrs.evolve(row, id=row.id + part.ids, version=row.version + part.versions)
+
+
+def _versions(store: SingleStore, owner: Owner) -> dict[int, int]:
+    return {row.id: row.version for row in _changed(store, owner)}
+
+
+def _missing(marks: Marks, there: Mapping[int, int]) -> Marks:
+    return {id_: mark for id_, mark in marks.items() if there.get(id_) != mark.version}
+
+
+def _is_copied(part: Part, row: IndexRow) -> bool:
+    return not part.everywhere or row.gone or f"scope:{EVERYWHERE}" in row.labels
+
+
+def _pages(items: list[Any]) -> Iterator[list[Any]]:
+    return (items[begin : begin + PAGE] for begin in range(0, len(items), PAGE))
+
+
+def _digest(copy: MemoryCopy) -> bytes:
+    """Return the digest of everything that a memory consists of."""
+    memory = None if copy.memory is None else sorted(attrs.asdict(copy.memory).items())
+    row = (copy.row.id, copy.row.version, copy.row.gone, copy.row.terms, copy.row.length)
+    changes = [(each.event, each.at, sorted(each.old.items()), sorted(each.new.items())) for each in copy.history]
+    return hashlib.sha256(repr((memory, row, copy.added_at, changes)).encode("utf-8", "replace")).digest()
+
+
+def _add(found: dict[int, bytes], id_: int, model: str, row: VectorRow) -> None:
+    """Add an embedding to the digest of its memory."""
+    whole = b"".join((found.get(id_, b""), model.encode(), row.version.to_bytes(8, "big"), row.data))
+    found[id_] = hashlib.sha256(whole).digest()
