@@ -524,7 +524,7 @@ JSON = st.recursive(
 NAMES = st.sampled_from(["memories", "visible", "own", "owner", "owners", "ids", "query", "limit", "cursor", "after"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(name=st.sampled_from([*OPERATIONS]), body=st.dictionaries(NAMES | st.text(max_size=8), JSON, max_size=5))
 def test_any_json_is_decoded_or_its_fields_are_named(name, body):
     """Any JSON object becomes a request of its operation, within what the source sees, or a list of problems."""

@@ -209,14 +209,17 @@ def test_a_page_that_is_damaged(store, path):
     assert what_is_wrong(path)
 
 
-def test_a_row_that_is_no_memory(store, path):
-    """A row with invalid JSON of another program is reported as damage."""
-    with store._connector.writing() as connection:
-        connection.execute("UPDATE observations SET facts = '[1', tags = '[]'")
-    assert "corrupt" == refusal(path, lambda: store.recent(looking(), limit=1))
-    with store._connector.writing() as connection:
-        connection.execute("UPDATE observations SET facts = '[]', store = 'attic'")
-    assert [] == store.recent(looking(), limit=1)
+def test_a_row_that_is_no_memory(store):
+    """A row that another program has written is not shown, and the check names it."""
+    store.add([new("other")], now=NOW)
+    for change in (
+        "UPDATE observations SET facts = '[1' WHERE id = 1",
+        "UPDATE observations SET facts = '[]', store = 'attic' WHERE id = 1",
+    ):
+        with store._connector.writing() as connection:
+            connection.execute(change)
+        assert ["other"] == titles(store.recent(looking(), limit=1))
+        assert store.check()[0].startswith("Memory 1 fails its checksum and is not shown")
 
 
 def test_a_table_that_is_gone(store, path):
@@ -240,6 +243,8 @@ def test_a_check_that_finds_something(store):
         connection.execute("DELETE FROM unembedded")
         connection.execute("UPDATE people SET mention_count = 5")
         connection.execute("UPDATE indexed_words SET last = 99")
+    found = store.check()
+    assert [1, 2] == [int(each.split()[1]) for each in found[:2] if "fails its checksum" in each]
     assert [
         "1 owners have wrong counts.",
         "2 memories have versions that do not exist yet.",
@@ -250,7 +255,7 @@ def test_a_check_that_finds_something(store):
         "1 word indexes are ahead of the memories.",
         "1 people have wrong counts.",
         "The word index does not match the memories.",
-    ] == store.check()
+    ] == found[2:]
     with store._connector.alone() as connection:
         connection.pragma("foreign_keys", 0)
         connection.execute("DELETE FROM owners")

@@ -66,6 +66,7 @@ COMMANDS = {
     "local forget": Row(("1", "--dry-run"), "private", "-"),
     "local history": Row(("1",), "-", "-"),
     "local list": Row((), ALL, "second's"),
+    "local migrate": Row(),
     "local move-global": Row(("--dry-run",), "-", "-"),
     "local people": Row((), "-", "-"),
     "local pin": Row(("1",), "private", "-"),

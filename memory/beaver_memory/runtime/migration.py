@@ -139,7 +139,7 @@ class Migration:
             raise InvalidRequest(
                 "to",
                 f"holds {others:,} memories that are not of this store, so that ids would meet; name another tenant, or"
-                " use `beaver memory export` and `beaver memory import`",
+                " copy the texts with `beaver memory export` and `beaver memory add --json-lines`",
             )
 
     def _copy(self, owner: Owner, missing: Marks) -> None:

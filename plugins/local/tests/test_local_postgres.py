@@ -14,6 +14,7 @@ from urllib.parse import quote
 import postgres_server
 import psycopg
 import pytest
+from click.testing import CliRunner
 from processes import environment, run_beaver
 
 from beaver_hooks import Host
@@ -22,6 +23,7 @@ from beaver_hooks.config import Config
 from beaver_hooks.config.converter import structure
 from beaver_hooks.config.model import Memory
 from beaver_hooks_local import make_plugin
+from beaver_hooks_local.cli import group
 from beaver_hooks_local.settings import PATH, LocalSettings
 from beaver_hostspecs import CommandContext, ConfigurationError, Scope, Trust
 from beaver_hostspecs.testing import make_canary
@@ -344,3 +346,49 @@ def test_doctor(tmp_path, url, expected):
 
     found = [(each["level"], each["text"]) for each in ran.json["findings"] if "memory.local.store" in each["subject"]]
     assert (expected, False) == (found, "secretword" in ran.out + ran.err)
+
+
+# --- migrate ----------------------------------------------------------------------------------------------------
+
+
+def test_migrate(tmp_path, database):
+    """`beaver memory migrate` copies a memory once, and the same configuration with the server lists the same."""
+    config = tmp_path / "config.json"
+    env = environment(BEAVER_CONFIG=config, MEMORY_URL=database["url"], XDG_STATE_HOME=tmp_path / "xdg", COLUMNS=120)
+
+    def beaver(*words, stdin="", **store):
+        given = WORDS | ({"store": {"postgres": {**store, "tenant": "acme"}}} if store else {})
+        memory = {"mode": "curated", "local": given}
+        config.write_text(json.dumps({"memory": memory, "host": {"stateFolder": str(tmp_path / "state")}}))
+        return run_beaver("memory", "local", *words, cwd=tmp_path, env=env, stdin=stdin)
+
+    lines = "".join(json.dumps({"title": f"Fact {number}."}) + "\n" for number in range(3))
+    assert 0 == beaver("add", "--json-lines", stdin=lines).code
+    place = ("migrate", "--tenant", "acme", "--schema", database["schema"], "--to")
+    dry = beaver(*place, "env:MEMORY_URL", "--dry-run")
+    ran = beaver(*place, "-", stdin=database["url"] + "\n")
+    again = beaver(*place, "env:MEMORY_URL", "--json")
+
+    held = "This memory holds 3 memories of 1 owner, 0 forgotten, 0 summaries.\n"
+    assert (0, f"{held}Nothing was copied; without --dry-run 3 rows would be.\n") == (dry.code, dry.out)
+    told = f"{held}Copied 3 rows.\nEvery memory was read from both stores: there is no difference.\n"
+    assert (0, told) == (ran.code, ran.out)
+    assert (0, []) == (again.json["copied"], again.json["differences"])
+    assert beaver("list", "--json").json == beaver("list", "--json", **database).json
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--to", "postgresql://u:pw@localhost/d"), "Other users can read a password on the command line"),
+        (("--to", "postgresql://u@localhost/d?password=pw"), "Other users can read a password on the command line"),
+        (("--to", "env:NO_SUCH_VARIABLE"), "The variable that --to names is not set."),
+        (("--to", "nowhere"), "An option does not fit: must be an address like postgresql://user@host:5432/database"),
+        (("--to", "postgresql://db.example/d"), "An option does not fit: `url` leads to another machine without TLS"),
+    ],
+)
+def test_addresses_that_migrate_refuses(words, problem):
+    """A password on the command line, and an address that does not fit, are refused before anything is opened."""
+    ran = CliRunner().invoke(group, ["migrate", "--tenant", "acme", *words])
+
+    assert (2, True, False) == (ran.exit_code, problem in ran.output, "pw" in ran.output)

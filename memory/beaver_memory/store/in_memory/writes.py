@@ -67,6 +67,7 @@ def restore(database: Database, owner: Owner, copies: Iterable[MemoryCopy]) -> N
     for each in copies:
         memory, copied = each.memory, each.row
         row = None
+        tenant.homes.pop(copied.id, None)
         if memory is not None:
             memory = attrs.evolve(memory, owner=table.owner)
             row = Row(

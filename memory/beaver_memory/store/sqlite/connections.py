@@ -16,6 +16,7 @@ from pathlib import Path
 import apsw
 
 from beaver_memory.errors import DamagedRow, StoreError
+from beaver_memory.store.sqlite.damage import Damage
 from beaver_memory.store.sqlite.owners import OwnerNumbers
 from beaver_memory.store.sqlite.preparation import (
     PACKAGE,
@@ -25,6 +26,7 @@ from beaver_memory.store.sqlite.preparation import (
     silently,
     view,
 )
+from beaver_memory.store.sqlite.row_sums import register
 from beaver_toolkit.sqlite.connections import NO_INODE, connect, connect_reading, immediate, inode_of
 from beaver_toolkit.sqlite.errors import UNWRITABLE, DatabaseError, category_of, faults
 from beaver_toolkit.sqlite.files import sweep
@@ -55,6 +57,7 @@ class Connector:
         patience: how many seconds opening and reading wait for other processes that lock the file; writing always waits
             long.
         migrating: receives the progress when a database of an earlier version is brought to this one.
+        damage: notes rows that fail their checksums.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class Connector:
         *,
         patience: float = PATIENCE,
         migrating: Migrating = silently,
+        damage: Damage | None = None,
     ) -> None:
         self._path = path
         self._migrating = migrating
@@ -80,7 +84,8 @@ class Connector:
         self.unwritable = ""
         self._closed = False
         self.identity = ""
-        self.owners = OwnerNumbers()
+        self._damage = damage or Damage()
+        self.owners = OwnerNumbers(self._damage)
 
     def open(self) -> None:
         """Open the store, and make it if it is missing.
@@ -188,7 +193,7 @@ class Connector:
             self._cleaner = self._connection("cleaner")
             self._read_something(self._cleaner)
         # The file may be an older copy, in which owners have other numbers.
-        self.owners = OwnerNumbers()
+        self.owners = OwnerNumbers(self._damage)
 
     def _connect_reading(self, category: str, why: Exception) -> None:
         """Serve reads alone; the next write tries again to open the store for writing."""
@@ -226,6 +231,8 @@ class Connector:
             connection = connect(self._path, busy_seconds=seconds, vfs=files)
         connection.pragma("cache_size", -_CACHE_KIB[kind])
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        # Without it SQLite plans a statement anew for each use, as a value might fit a partial index.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         if kind != "cleaner":
             connection.set_wal_hook(self._logged)
         return connection
@@ -241,6 +248,7 @@ class Connector:
         unwritable = self.unwritable
         connection = self._connection("reader")
         connection.pragma("query_only", 1)
+        register(connection)
         self._read_something(connection)
         if unwritable == self.unwritable:
             return connection

@@ -80,31 +80,51 @@ def _made(number: int) -> Analysed:
 
 
 def filters_alone_and_in_pairs(open_store: OpenStore) -> None:
-    """Every filter, alone and with every other one, lets through the right memories only."""
+    """Every filter, alone and with every other one, lets through the right memories only.
+
+    A filter alone is tried with every question, and a pair with one of them in turn.
+    """
     with using(open_store) as store:
         items = [_made(number) for number in range(_MANY)]
         ids = store.add(items, now=NOW)
         everything = [as_stored(item.memory, id_) for item, id_ in zip(items, ids, strict=True)]
-        for one, other in itertools.combinations_with_replacement(FILTERS, 2):
+        for number, (one, other) in enumerate(itertools.combinations_with_replacement(FILTERS, 2)):
             # A pair has the owners of the filter that names them.
             fields: dict[str, Any] = {"owners": _OWNERS, "now": NOW} | one | other
-            _agree_on(store, everything, Filters(**fields), f"{one} and {other}")
+            filters, about = Filters(**fields), f"{one} and {other}"
+            wanted = [memory for memory in everything if may_be_seen(memory, filters)]
+            wanted.sort(key=lambda memory: (memory.created_at, memory.id), reverse=True)
+            for question in _QUESTIONS if one is other else (_QUESTIONS[number % len(_QUESTIONS)],):
+                question(store, filters, wanted, everything, about)
 
 
-def _agree_on(store: SingleStore, everything: list[Memory], filters: Filters, about: str) -> None:
-    wanted = [memory for memory in everything if may_be_seen(memory, filters)]
-    wanted.sort(key=lambda memory: (memory.created_at, memory.id), reverse=True)
-    agree(wanted, store.recent(filters, limit=_MANY), f"recent with {about}")
+def _recent(store: SingleStore, filters: Filters, wanted: list[Memory], everything: list[Memory], about: str) -> None:
+    agree(wanted, store.recent(filters, limit=len(everything)), f"recent with {about}")
+
+
+def _newest(store: SingleStore, filters: Filters, wanted: list[Memory], _: list[Memory], about: str) -> None:
     agree(wanted[:3], store.recent(filters, limit=3), f"the newest three with {about}")
+
+
+def _get(store: SingleStore, filters: Filters, wanted: list[Memory], everything: list[Memory], about: str) -> None:
     agree(wanted, store.get([memory.id for memory in (*wanted, *everything)], filters), f"get with {about}")
+
+
+def _timeline(store: SingleStore, filters: Filters, wanted: list[Memory], _: list[Memory], about: str) -> None:
     if wanted:
         middle = len(wanted) // 2
         around = wanted[max(middle - 2, 0) : middle + 4]
         found = store.timeline(wanted[middle].id, filters, before=3, after=2)
         agree(list(reversed(around)), found, f"timeline with {about}")
+
+
+def _people(store: SingleStore, filters: Filters, wanted: list[Memory], _: list[Memory], about: str) -> None:
     names = {name.casefold() for memory in wanted for name in memory.related_people}
     found_names = {person.name.casefold() for person in store.people(filters, query="", limit=10)}
     agree(names, found_names, f"people with {about}")
+
+
+_QUESTIONS = (_recent, _get, _newest, _timeline, _people)
 
 
 def a_hidden_memory_is_hidden_everywhere(open_store: OpenStore) -> None:

@@ -11,6 +11,7 @@ from beaver_hooks_local.cli.change import forget, pin, unpin
 from beaver_hooks_local.cli.embedders import embedder
 from beaver_hooks_local.cli.explain import explain
 from beaver_hooks_local.cli.export import export
+from beaver_hooks_local.cli.migrate import migrate
 from beaver_hooks_local.cli.move import move_global
 from beaver_hooks_local.cli.operation_commands import operation_commands
 from beaver_hooks_local.cli.search import list_, search, show
@@ -42,6 +43,7 @@ for each in (
     check,
     export,
     move_global,
+    migrate,
     embedder,
     *operation_commands(),
 ):
