@@ -105,11 +105,11 @@ class Operations:
         self.engine, self._embedder = engine, embedder
         self._profile = profile
         self._has_project = isinstance(location, PostgresLocation) and bool(location.project)
+        self._captures = Captures(engine, profile.capture, services, has_project=self.has_project)
         self.clock, self.trace, self.troubles = services.clock, services.trace, services.troubles
         self._touched: set[tuple[str, int]] = set()
         self._exports = ExportPages(engine)
         self._recovery = Recovery(engine, embedder, profile, location)
-        self._captures = Captures(engine, profile.capture, services)
         self._lock = threading.Lock()
 
     # --- Writing ------------------------------------------------------------------------------------------------
