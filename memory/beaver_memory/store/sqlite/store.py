@@ -35,6 +35,7 @@ from beaver_memory.store.sqlite.preparation import Migrating, silently
 from beaver_memory.store.sqlite.sqlite_vec import VecTables
 from beaver_memory.store.sqlite.version_cache import VersionCache
 from beaver_memory.texts import micros
+from beaver_toolkit.sqlite.errors import UNWRITABLE
 from beaver_toolkit.sqlite.files import drop_backups
 
 
@@ -303,8 +304,14 @@ class SqliteStore:
 
     def check(self) -> list[str]:
         """Return the problems of the store, one sentence each; an empty list if it is whole."""
-        with self._connector.writing() as connection:
-            return integrity.problems(connection, self._damage)
+        try:
+            with self._connector.writing() as connection:
+                return integrity.problems(connection, self._damage)
+        except StoreError as error:
+            if error.category not in UNWRITABLE:
+                raise
+        with self._connector.reading() as connection:
+            return integrity.problems(connection, self._damage, writable=False)
 
     def _verify_analyser(self, connection: apsw.Connection) -> None:
         if self._analyser is not None and (why := rebuild_terms.trouble(connection, self._analyser)):
@@ -318,7 +325,8 @@ class SqliteStore:
     def _index_words(self) -> None:
         with self._connector.reading() as connection:
             done, upto = word_index.last_indexed(connection), word_index.last_added(connection)
-        while done < upto:
+        # Where nothing can be written, the words of the newest memories stay unknown to it.
+        while done < upto and not self._connector.unwritable:
             with self._connector.writing() as connection:
                 done = word_index.index_words(connection, upto)
 
