@@ -130,13 +130,18 @@ _held = contextlib.ExitStack()
 _shared: list[str] = []
 
 
+def folder() -> Path:
+    """Return the folder that all workers of a run share."""
+    return Path(os.environ[FOLDER])
+
+
 def shared() -> str:
     """Return the address of this worker's database; the server starts when it is first asked for."""
     if GIVEN:
         _shared.append(SCHEMA)
         return GIVEN
     if not _shared:
-        _shared.append(_held.enter_context(running(cluster(Path(os.environ[FOLDER])))).url)
+        _shared.append(_held.enter_context(running(cluster(folder()))).url)
     return _shared[0]
 
 

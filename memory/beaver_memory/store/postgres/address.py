@@ -50,7 +50,8 @@ def _parsed(url: Secret) -> dict[str, Any]:
 
 def _place(parameters: dict[str, Any]) -> str:
     """Return host, port and database in a form that may be shown."""
-    host = parameters.get("host") or parameters.get("hostaddr") or "localhost"
+    # A password with an unquoted `@` reaches into the host.
+    host = str(parameters.get("host") or parameters.get("hostaddr") or "localhost").rpartition("@")[2]
     port = parameters.get("port") or "5432"
     name = parameters.get("dbname") or parameters.get("user") or "postgres"
     return f"postgresql://{host}:{port}/{name}"

@@ -31,12 +31,12 @@ _BY_STATE = {
 """By the whole SQLSTATE, or by its class."""
 
 _BY_WORDS = (
+    ("too many", "busy"),
     ("password", "password"),
     ("authentication failed", "password"),
     ("no pg_hba.conf entry", "password"),
     ("role ", "password"),
     ("database ", "no_database"),
-    ("too many clients", "busy"),
     ("remaining connection slots", "busy"),
     ("starting up", "starting"),
     ("shutting down", "starting"),
@@ -62,4 +62,4 @@ def category_of_refusal(error: Exception) -> str:
     text = str(error)
     if "FATAL" in text or "SSL" in text or "certificate" in text or "password" in text:
         return next((category for words, category in _BY_WORDS if words in text), "refused")
-    return "refused"
+    return "wrong_address" if "invalid" in text else "refused"
