@@ -12,7 +12,7 @@ import numpy as np
 
 from beaver_hostspecs import Clock, SystemClock
 from beaver_memory.embedding.breaker import AT_ONCE, Breaker
-from beaver_memory.embedding.calibration import scale_of
+from beaver_memory.embedding.calibration import Scale, scale_of
 from beaver_memory.embedding.errors import EmbeddingError
 from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.errors import StoreError
@@ -23,7 +23,7 @@ from beaver_memory.patterns import Pattern
 from beaver_memory.query import Answer, Query
 from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner
 from beaver_memory.search import exact
-from beaver_memory.search.candidates import gather, width
+from beaver_memory.search.candidates import SearchSource, gather, width
 from beaver_memory.search.formulas import FORMULAS, Weights
 from beaver_memory.search.index_cache import SMALL
 from beaver_memory.search.nearest import Nearest
@@ -45,6 +45,15 @@ OUT_OF_MEMORY = "out_of_memory"
 """The reason why no index could be built."""
 
 T = TypeVar("T")
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class _Sought:
+    """What a search looks for: for a store, as a vector, and what cosines with that vector mean."""
+
+    wanted: Wanted
+    vector: np.ndarray | None
+    scale: Scale
 
 
 class MemoryEngine:
@@ -221,20 +230,23 @@ class MemoryEngine:
         if not terms and vector is None:
             return self._newest(query, trouble)
         model = model_of(embedder)
-        wanted = _wanted(query, terms, vector, model)
+        sought = _Sought(
+            wanted=_wanted(query, terms, vector, model),
+            vector=vector,
+            scale=scale_of(None if embedder is None else embedder.identity),
+        )
+        guess = None if self.is_joint else self._own_layer.guess(query.filters, model)
+        if guess is not None:
+            answer = self._answer(query, sought, guess.sources, guess.read)
+            if guess.was_right:
+                return attrs.evolve(answer, keyword_only=trouble)
         try:
-            sources = self._each(lambda layer: layer.sources(query.filters, model, wanted))
+            each = self._each(lambda layer: layer.sources(query.filters, model, sought.wanted))
         except MemoryError:
             return self._without_index(query, terms, trouble)
-        found = gather([source for each in sources for source in each], terms, vector, wide=wanted.width)
-        names = np.array(self._analyser.names(query.text), "u8")
-        scale = scale_of(None if embedder is None else embedder.identity)
-        ranked = FORMULAS[query.formula](found, names, query.filters.now.timestamp(), self._weights, scale)
-        ranked = measured(ranked, fit(found, found.whole, scale))
-        chosen = hits(
-            best_of(found, ranked, query), lambda ids: self.store.get(ids, query.filters), ranked.shares, query
-        )
-        return Answer(hits=chosen, keyword_only=trouble, total=found.size)
+        sources = [source for some in each for source in some]
+        answer = self._answer(query, sought, sources, lambda ids: self.store.get(ids, query.filters))
+        return attrs.evolve(answer, keyword_only=trouble)
 
     def terms(self, text: str) -> frozenset[int]:
         """Return the terms of a text: the same for a word and its other forms."""
@@ -261,15 +273,40 @@ class MemoryEngine:
         each = self._each(lambda layer: layer.store.versions(owners))
         return tuple(version for versions in each for version, _ in versions)
 
+    def _answer(
+        self,
+        query: Query,
+        sought: "_Sought",
+        sources: Sequence[SearchSource],
+        read: Callable[[list[int]], list[Memory]],
+    ) -> Answer:
+        """Return the memories that some indexes rank best."""
+        found = gather(sources, sought.wanted.terms, sought.vector, wide=sought.wanted.width)
+        names = np.array(self._analyser.names(query.text), "u8")
+        ranked = FORMULAS[query.formula](found, names, query.filters.now.timestamp(), self._weights, sought.scale)
+        ranked = measured(ranked, fit(found, found.whole, sought.scale))
+        return Answer(hits=hits(best_of(found, ranked, query), read, ranked.shares, query), total=found.size)
+
     def _matching(self, query: Query, terms: Sequence[int]) -> Answer:
         """Return the memories that hold the patterns of a query, ranked by its words."""
-        ids = self.store.matching(query.patterns, query.filters, limit=exact.MOST_COMPARED)
+        ids = self._holding(query)
         found: list[Memory] = []
         for some in (ids[begin : begin + exact.MOST] for begin in range(0, len(ids), exact.MOST)):
             found += [each for each in self.store.get(some, query.filters) if exact.holds(each, query.patterns)]
             if len(found) >= exact.MOST:
                 break
         return self._ranked(query, found[: exact.MOST], terms)
+
+    def _holding(self, query: Query) -> list[int]:
+        """Return ids of memories that hold the patterns of a query; a search by terms is faster, where it finds any."""
+        patterns, filters, limit = query.patterns, query.filters, exact.MOST_COMPARED
+        terms = exact.sure_terms(patterns, self._analyser.terms)
+        finder = None if self.is_joint else self._own_layer.finder
+        if terms and finder is not None:
+            found = finder.matching(patterns, filters, limit=limit, terms=terms)
+            if found:
+                return found
+        return self.store.matching(patterns, filters, limit=limit)
 
     def _without_index(self, query: Query, terms: Sequence[int], trouble: str | None) -> Answer:
         """Return the memories that hold words of a query: all of them first, then any of them."""

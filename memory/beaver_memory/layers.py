@@ -1,6 +1,6 @@
 """One database with its indexes and its tables of vectors."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -9,7 +9,7 @@ import attrs
 from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.filters import Filters
 from beaver_memory.model_switch import passage_vectors
-from beaver_memory.records import Owner
+from beaver_memory.records import Memory, Owner
 from beaver_memory.search.candidates import SearchSource
 from beaver_memory.search.index_cache import SMALL, IndexShelf
 from beaver_memory.search.nearest import Nearest
@@ -85,9 +85,18 @@ class Layer:
         self._view = view
         self._nearest = nearest
         # Not `isinstance`, which reads the identity of the store: that of a server may be out of reach now.
-        self._finder = cast("CandidateStore", store) if hasattr(store, "candidates") else None
-        self._shelf = IndexShelf(store, indexes, trace, None if self._finder is None else small)
+        self.finder = cast("CandidateStore", store) if hasattr(store, "candidates") else None
+        self._shelf = IndexShelf(store, indexes, trace, None if self.finder is None else small)
         self._personal = personal
+
+    def guess(self, filters: Filters, model: Model | None) -> "Guess | None":
+        """Return the indexes as they were at the last search, if the store can tell later whether they still are."""
+        view = None if self.finder is None or self._nearest is not None else self._view(filters)
+        states = [] if view is None else self._shelf.known(view.owners, model)
+        if self.finder is None or view is None or not states:
+            return None
+        sources = tuple(SearchSource(state=state, filters=view) for state in states)
+        return Guess(self.finder, sources, filters, model)
 
     def sources(self, filters: Filters, model: Model | None, wanted: Wanted) -> list[SearchSource]:
         """Return the indexes to search, one for each owner; while that of a large owner is built, of its candidates."""
@@ -107,9 +116,9 @@ class Layer:
         ]
 
     def _sample(self, owner: Owner, filters: Filters, model: Model | None, wanted: Wanted) -> IndexState:
-        if self._finder is None:
+        if self.finder is None:
             return IndexState()
-        found = sample_of(self._finder.candidates(owner, filters, wanted), model if wanted.vector else None)
+        found = sample_of(self.finder.candidates(owner, filters, wanted), model if wanted.vector else None)
         # The first answer does not wait for the processor.
         self._shelf.build(owner, model)
         return found
@@ -165,3 +174,34 @@ class Layer:
         # Another process may have changed a text while it was embedded: its memory then waits for another vector.
         self.store.put_vectors(owner, embedder.identity.key, rows, texts=dict(found))
         return len(rows)
+
+
+class Guess:
+    """Indexes that may be older than the store, until the store has been read.
+
+    Args:
+        store: the store.
+        sources: the indexes, of the owners of the filters in their order.
+        filters: the conditions for visible memories.
+        model: the model of the vectors.
+    """
+
+    def __init__(
+        self, store: CandidateStore, sources: Sequence[SearchSource], filters: Filters, model: Model | None
+    ) -> None:
+        self._store = store
+        self.sources = sources
+        self._filters = filters
+        self._model = model
+        self.was_right = False
+
+    def read(self, ids: Sequence[int]) -> list[Memory]:
+        """Return the visible memories among `ids`, and learn whether the indexes are those of the store."""
+        if self.was_right:
+            return self._store.get(ids, self._filters)
+        found, versions = self._store.recalled(ids, self._filters, None if self._model is None else self._model.key)
+        self.was_right = all(
+            last == source.state.version and vector <= source.state.vector_version
+            for source, (last, vector) in zip(self.sources, versions, strict=True)
+        )
+        return found

@@ -19,6 +19,7 @@ from beaver_memory.embedding.protocol import Identity
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
+from beaver_memory.patterns import parsed
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.search import owner_index
@@ -26,7 +27,9 @@ from beaver_memory.search.candidates import SearchSource, gather
 from beaver_memory.search.sample import sample_of
 from beaver_memory.search.terms import Analyser
 from beaver_memory.store.candidate_store import CandidateRows
+from beaver_memory.store.in_memory import Database, InMemoryStore
 from beaver_memory.store.postgres import PostgresStore
+from beaver_memory.store.postgres.candidates import CandidateSearch
 from beaver_memory.store.protocol import IndexRow
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -58,13 +61,17 @@ class Watched(PostgresStore):
 
     def __init__(self, connector):
         super().__init__(connector)
-        self.answered = 0
+        self.answered = self.asked = 0
         self.building, self.gate = threading.Event(), threading.Event()
         self.gate.set()
 
     def candidates(self, owner, filters, wanted):
         self.answered += 1
         return super().candidates(owner, filters, wanted)
+
+    def versions(self, owners, model=None):
+        self.asked += 1
+        return super().versions(owners, model)
 
     def changed(self, owner, after, *, limit):
         self.building.set()
@@ -324,6 +331,96 @@ def test_a_server_restarts_between_searches(tmp_path_factory):
             wait_for_index(engine, owner)
             assert before == asked(engine, "tea", owner)
             assert len(engine.get(ids, Filters(owners=(owner,), now=LATER))) == 20
+
+
+def test_another_process_is_noticed_in_one_exchange(database, owner):
+    """A search with an index reads memories and versions at once, and searches again if another process has written."""
+    seen = Filters(owners=(owner,), now=LATER)
+    with (
+        contextlib.closing(opened(database, small=10_000)) as reader,
+        contextlib.closing(opened(database, PostgresStore)) as writer,
+    ):
+        fill(writer, owner, texts(30))
+        first = asked(reader, "lighthouse", owner)
+        before = reader.store.asked
+        assert (first, reader.store.asked) == (asked(reader, "lighthouse", owner), before)
+
+        (new,) = writer.add([NewMemory(title="a lighthouse", owner=owner)])
+        assert asked(reader, "lighthouse", owner)[0][0] == new
+        by_words = asked(reader, "lighthouse", owner)
+        while writer.embed(owners=[owner]):
+            pass
+        assert by_words != asked(reader, "lighthouse", owner)
+        writer.change(new, seen, event="UPDATE", title="an observatory")
+        assert asked(reader, "observatory", owner)[0][0] == new
+        writer.forget([new], seen)
+        assert new not in [id_ for id_, *_ in asked(reader, "observatory", owner)]
+        assert reader.store.answered == 0
+
+
+def test_owners_without_memories_are_asked_for(database, owner):
+    """An owner who has nothing yet is found as soon as there is something, beside one who has an index."""
+    other = attrs.evolve(owner, user="v")
+    with contextlib.closing(opened(database, small=10_000)) as engine:
+        assert asked(engine, "tea", owner) == []
+        ids = fill(engine, owner, ["tea"])
+        both = {"owners": (owner, other)}
+        assert ids == [id_ for id_, *_ in asked(engine, "tea", owner, **both)]
+        ids += fill(engine, other, ["tea for two"])
+        assert {*ids} == {id_ for id_, *_ in asked(engine, "tea", owner, **both)}
+        assert {*ids} == {id_ for id_, *_ in asked(engine, "tea", owner, **both)}
+
+
+SPELLED = (
+    "It doesn't matter",
+    "a blue whale",
+    "blue_whaleSong of tea",
+    "Gärten",
+    "the boat's rope",
+    "haven't",
+    "GardenGate",
+)
+
+
+@pytest.mark.parametrize(
+    "text", ['"blue whale"', '"doesn"', '"garten"', '"boat"', '"haven"', "gard*", '"whale" tea', "zz*"]
+)
+def test_phrases_are_found_by_their_words(database, text):
+    """A phrase that the index of words finds has the memories that a comparison with every text finds."""
+    owner, (rest, patterns) = Owner(tenant=f"phrases {text}", user="u"), parsed(text)
+    query = Query(text=rest, patterns=patterns, filters=Filters(owners=(owner,), now=LATER))
+    answers = []
+    for store in (InMemoryStore(Database()), PostgresStore.open(Secret(database[0]), schema=database[1])):
+        with contextlib.closing(MemoryEngine(store)) as engine:
+            engine.add([NewMemory(title=title, owner=owner) for title in SPELLED])
+            answers.append([hit.memory.title for hit in engine.search(query).hits])
+    assert answers[0] == answers[1]
+
+
+def partitions(plan):
+    """Return the tables that a plan reads."""
+    found = {plan["Relation Name"]} if "Relation Name" in plan else set()
+    return found.union(*map(partitions, plan.get("Plans", ())))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_statement_reads_one_partition(database, varied, kind, monkeypatch):
+    """Each statement of a search reads one partition of each table, and no index of vectors."""
+    plans, execute = [], CandidateSearch._execute
+
+    def explained(self, sql, given):
+        row = self._connection.execute(f"EXPLAIN (FORMAT JSON) {sql}", self._params | given).fetchone()
+        plans.append(row[0][0]["Plan"])
+        return execute(self, sql, given)
+
+    monkeypatch.setattr(CandidateSearch, "_execute", explained)
+    with contextlib.closing(opened(database)) as engine:
+        asked(engine, "tea boat", varied, **KINDS[kind])
+    assert len(plans) == 7
+    for plan in plans:
+        tables = [name.rpartition("_")[0] for name in partitions(plan)]
+        assert len(tables) == len({*tables}) > 0
+    assert not any("hnsw" in str(plan) for plan in plans)
 
 
 @pytest.mark.campaign

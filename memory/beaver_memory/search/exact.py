@@ -11,12 +11,22 @@ from beaver_memory.patterns import Pattern, words_in
 from beaver_memory.records import Memory
 from beaver_memory.search.select import Choice
 from beaver_memory.texts import folded
+from beaver_toolkit.words import LONGEST
 
 MOST = 2_000
 """Memories that are ranked, the newest first."""
 
 MOST_COMPARED = 20_000
 """Memories whose texts are compared with the patterns."""
+
+_SHORTEST = 4
+"""Letters of a word that is not the end of a contraction."""
+
+_CONTRACTED = frozenset(
+    """
+    aren couldn daren didn doesn hadn hasn haven mayn mightn mustn needn oughtn shan shouldn wasn weren wouldn
+    """.split()  # noqa: SIM905 - words are read better as words
+)
 
 _GAP = "\0"
 
@@ -26,6 +36,21 @@ def holds(memory: Memory, patterns: Iterable[Pattern]) -> bool:
     lists = (memory.facts, memory.tags, memory.keywords, memory.related_people)
     text = _spaced(memory.title, memory.narrative, *(each for texts in lists for each in texts))
     return all(_key(pattern) in text for pattern in patterns if words_in(folded(pattern.text)))
+
+
+def sure_terms(patterns: Iterable[Pattern], terms_of: Callable[[str], Collection[int]]) -> list[int]:
+    """Return terms that nearly every memory with the patterns has.
+
+    Words of other letters, parts of contractions and the last word of a prefix have other terms in some texts. The
+    others differ only within identifiers such as `max_retryCount`.
+    """
+    found: dict[int, None] = {}
+    for pattern in patterns:
+        words = words_in(folded(pattern.text))
+        for word in words[:-1] if pattern.is_prefix else words:
+            if word.isascii() and word.isalpha() and _SHORTEST <= len(word) <= LONGEST and word not in _CONTRACTED:
+                found |= dict.fromkeys(terms_of(word))
+    return list(found)
 
 
 def ranked(

@@ -96,6 +96,19 @@ class IndexShelf:
         versions = self._store.versions(owners, None if model is None else model.key)
         return [self._current(*each, model) for each in zip(owners, versions, strict=True)]
 
+    def known(self, owners: Sequence[Owner], model: Model | None) -> list[IndexState]:
+        """Return the index of each owner as it was at the last search; an empty list if one is not in memory."""
+        found = []
+        with self._lock:
+            for owner in owners:
+                key = (owner, model.key if model is not None else "")
+                kept = self._kept.get(key)
+                if kept is None or not kept.is_open:
+                    return []
+                self._kept.move_to_end(key)
+                found.append(kept.index.state)
+        return found
+
     def build(self, owner: Owner, model: Model | None) -> None:
         """Begin to build the index of a large owner, unless that has begun."""
         key = (owner, model.key if model is not None else "")

@@ -1,13 +1,14 @@
-"""The protocol of a store that finds candidates of a search by itself, so that a large owner needs no index at once."""
+"""The protocol of a store on a server: it finds candidates by itself, and answers a search in one exchange."""
 
-from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
 
 import attrs
 from attrs import field
 
 from beaver_memory.filters import Filters
-from beaver_memory.records import Owner
+from beaver_memory.patterns import Pattern
+from beaver_memory.records import Memory, Owner
 from beaver_memory.store.protocol import IndexRow, SingleStore, VectorRow
 
 
@@ -49,9 +50,24 @@ class CandidateRows:
     frequencies: Mapping[int, int] = field(factory=dict)
 
 
-@runtime_checkable
 class CandidateStore(SingleStore, Protocol):
-    """A store whose database finds candidates faster than an index of a large owner could be built."""
+    """A store whose database finds candidates faster than an index of a large owner could be built.
+
+    Each exchange with the database costs time, so one method answers the two questions of a search with an index.
+    """
+
+    def recalled(
+        self, ids: Sequence[int], filters: Filters, model: str | None
+    ) -> tuple[list[Memory], list[tuple[int, int]]]:
+        """Return what `get` and `versions` return for the owners of the filters; the versions are not newer."""
+
+    def matching(
+        self, patterns: Sequence[Pattern], filters: Filters, *, limit: int, terms: Collection[int] = ()
+    ) -> list[int]:
+        """Return what `matching` of every store returns.
+
+        With `terms`, only memories that have all of these need to be among them: that is found faster.
+        """
 
     def candidates(self, owner: Owner, filters: Filters, wanted: Wanted) -> CandidateRows:
         """Return the visible memories of an owner that are best by words, nearest by vectors, or beside such ones.

@@ -334,6 +334,23 @@ class TenantStore:
 class CandidateTenantStore(TenantStore):
     """One tenant of a shared store whose database finds candidates; see `CandidateStore`."""
 
+    def recalled(
+        self, ids: Sequence[int], filters: Filters, model: str | None
+    ) -> tuple[list[Memory], list[tuple[int, int]]]:
+        """Return what `get` and `versions` return for the owners of the filters, in one exchange with the server."""
+        inner = self._inner_filters(filters)
+        memories, versions = self._ask(lambda store: cast("CandidateStore", store).recalled(ids, inner, model))
+        return self._outer(memories), versions
+
+    def matching(
+        self, patterns: Sequence[Pattern], filters: Filters, *, limit: int, terms: Collection[int] = ()
+    ) -> list[int]:
+        """Return ids of visible memories that hold all of some phrases and prefixes, newest first."""
+        inner = self._inner_filters(filters)
+        return self._ask(
+            lambda store: cast("CandidateStore", store).matching(patterns, inner, limit=limit, terms=terms)
+        )
+
     def candidates(self, owner: Owner, filters: Filters, wanted: Wanted) -> CandidateRows:
         """Return the visible memories of an owner that are best by words, nearest by vectors, or beside such ones."""
         inner, view = self._inner_owner(owner), self._inner_filters(filters)

@@ -745,7 +745,7 @@ def test_each_command_is_listed_once(local):
     """The list of commands has each command once, including those that only conversations have."""
     names = [line.split()[1] for line in local().out.splitlines()]
 
-    assert (sorted({*names}), {"why", "overview", "active", "recent", "status"}) == (
+    assert (sorted({*names}), {"why", "overview", "active", "recent", "status", "pending"}) == (
         sorted(names),
         {*names} - {*group.commands},
     )

@@ -86,7 +86,7 @@ class CandidateSearch:
         if not words:
             return {}
         given = {f"word{place}": [word] for place, word in enumerate(words.values())}
-        each = ", ".join(_SQL["frequency"].format(word=name, conditions=self._which.sql) for name in given)
+        each = ", ".join(_SQL["frequency"].format(word=name, conditions=self._which.of_live) for name in given)
         (row,) = self._execute(_SQL["frequencies"].format(each=each), given)
         return dict(zip(words, row, strict=True))
 
@@ -108,7 +108,7 @@ class CandidateSearch:
             weights.append(_SQL["weight"].format(word=f"word{place}", weight=f"weight{place}"))
             rarity = math.log(1 + (memories + _FEW - count + 0.5) / (count + 0.5))
             given |= {f"word{place}": [word], f"weight{place}": rarity}
-        sql = _SQL["best_by_words"].format(score=" + ".join(weights), conditions=self._which.sql)
+        sql = _SQL["best_by_words"].format(score=" + ".join(weights), conditions=self._which.of_live)
         return [id_ for (id_,) in self._execute(sql, given)]
 
     def _nearest(self, wanted: Wanted, *, hides: bool) -> list[int]:

@@ -8,6 +8,7 @@ new one.
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from beaver_hostspecs import Secret
@@ -24,6 +25,10 @@ _SQL = postgres_queries("connector")
 _ENDING = frozenset({"cut_off", "starting", "refused"})
 """Categories of faults after which no connection is of use."""
 
+_FOR_VALUES = "force_custom_plan"
+_ONCE = "force_generic_plan"
+"""When a connection plans a statement."""
+
 _UNSURE = frozenset({"cut_off", "server_failed"})
 """Categories of faults that leave open whether a commit was carried out."""
 
@@ -34,7 +39,7 @@ class Connector:
     Args:
         url: the address of the database.
         schema: the schema of the tables.
-        most: how many connections there may be.
+        most: how many connections there may be, and as many for statements that are planned once.
         scripts: the migrations, oldest first; the store's own unless given.
     """
 
@@ -51,7 +56,8 @@ class Connector:
         self._schema = schema
         self._scripts = read_scripts() if scripts is None else tuple(scripts)
         self._pid = os.getpid()
-        self._pool = ConnectionPool(self._connect, self._address.place, most)
+        self._pool = ConnectionPool(partial(self._connect, _FOR_VALUES), self._address.place, most)
+        self._repeating = ConnectionPool(partial(self._connect, _ONCE), self._address.place, most)
         self._path = ""
         self._closed = False
         self.identity = ""
@@ -79,6 +85,17 @@ class Connector:
         """
         self._verify()
         with self._faults(), self._pool.lend() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def repeating(self) -> Iterator[Any]:
+        """Lend a connection for single statements that it plans once, for any values.
+
+        Raises:
+            StoreError: the database cannot be read.
+        """
+        self._verify()
+        with self._faults(), self._repeating.lend() as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -118,7 +135,7 @@ class Connector:
         """Close all connections; a lent connection is closed when it is given back."""
         if os.getpid() == self._pid:
             self._closed = True
-            self._pool.drop()
+            self._drop()
 
     @contextlib.contextmanager
     def _committing(self, *, pipelined: bool) -> Iterator[Any]:
@@ -141,22 +158,26 @@ class Connector:
             category = category_of(error)
             raise StoreError(self.place, "unsure" if category in _UNSURE else category) from error
 
-    def _connect(self) -> Any:
+    def _drop(self) -> None:
+        for pool in (self._pool, self._repeating):
+            pool.drop()
+
+    def _connect(self, planning: str) -> Any:
         try:
             connection = connect(self._address.parameters)
         except driver().Error as error:
             raise StoreError(self.place, category_of_refusal(error)) from None
         try:
-            self._prepare(connection)
+            self._prepare(connection, planning)
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _prepare(self, connection: Any) -> None:
+    def _prepare(self, connection: Any, planning: str) -> None:
         if not self._path:
             self._path = prepare(connection, self.place, self._schema, self._scripts)
-        connection.execute(_SQL["settings"], {"path": self._path})
+        connection.execute(_SQL["settings"], {"path": self._path, "planning": planning})
         if self.identity and self._identity(connection) != self.identity:
             raise StoreError(self.place, "replaced_database")
 
@@ -185,4 +206,4 @@ class Connector:
 
     def _afterwards(self, category: str) -> None:
         if category in _ENDING:
-            self._pool.drop()
+            self._drop()

@@ -19,6 +19,7 @@ from beaver_memory.store.postgres import (
     people,
     reads,
     rebuild_terms,
+    recall,
     restored,
     tenants,
     update,
@@ -63,7 +64,7 @@ class PostgresStore:
         Args:
             url: `postgresql://user:password@host:port/database`, with the options of libpq.
             schema: the schema of the tables.
-            connections: how many connections this process may have.
+            connections: how many connections this process may have, and as many for the searches of indexes.
             connect_seconds: how long a connection may take to be made; as the address says unless given.
 
         Raises:
@@ -140,10 +141,15 @@ class PostgresStore:
         with self._seen(filters, moment=True) as (connection, which):
             return reads.neighbours(connection, which, (micros(at), id_), before=before, after=after)
 
-    def matching(self, patterns: Sequence[Pattern], filters: Filters, *, limit: int) -> list[int]:
-        """Return ids of visible memories that hold all of some phrases and prefixes, newest first."""
+    def matching(
+        self, patterns: Sequence[Pattern], filters: Filters, *, limit: int, terms: Collection[int] = ()
+    ) -> list[int]:
+        """Return ids of visible memories that hold all of some phrases and prefixes, newest first.
+
+        With `terms`, only memories that have all of these need to be among them.
+        """
         with self._seen(filters) as (connection, which):
-            return word_search.matching(connection, which, patterns, limit)
+            return word_search.matching(connection, which, patterns, limit, terms)
 
     def touch(self, ids: Iterable[int], *, tenant: str, now: datetime) -> None:
         """Record that memories of a tenant were recalled; gives no new version."""
@@ -286,6 +292,19 @@ class PostgresStore:
         with self._owned(owner) as (connection, key):
             number = self._models.number(connection, model)
             return embeddings.newer(connection, key, (number, model), after, limit)
+
+    def recalled(
+        self, ids: Sequence[int], filters: Filters, model: str | None
+    ) -> tuple[list[Memory], list[tuple[int, int]]]:
+        """Return what `get` and `versions` return for the owners of the filters, in one exchange with the server."""
+        with self._connector.repeating() as connection:
+            which = seen(connection, self._owners, filters)
+            number = 0 if model is None else self._models.number(connection, model)
+            found, last = recall.recalled(connection, which, ids, number)
+        return (
+            [found[id_] for id_ in dict.fromkeys(ids) if id_ in found],
+            [last.get(owner, (0, 0)) for owner in filters.owners],
+        )
 
     def candidates(self, owner: Owner, filters: Filters, wanted: Wanted) -> CandidateRows:
         """Return the visible memories of an owner that are best by words, nearest by vectors, or beside such ones."""

@@ -1,7 +1,8 @@
 -- The candidates of a search in a large owner. `{conditions}` are the filters, built by `sql_filters.py`.
 --
 -- `o.owner + 0` keeps PostgreSQL from the indexes by owner, which would read all of the owner's rows: words are salted
--- with the owner, so the index by words alone finds few others.
+-- with the owner, so the index by words alone finds few others. A forgotten memory has no words. LATERAL with OFFSET
+-- looks up each id by the key, whatever PostgreSQL believes of a table that it has no statistics of.
 
 -- name: visible_figures
 SELECT coalesce(max(w.live), 0), count(*), coalesce(sum(o.length), 0)
@@ -71,8 +72,9 @@ JOIN observations AS o ON o.tenant = %(tenant)s AND o.id = s.memory AND {conditi
 -- name: links
 -- The memories before and after others in their sessions, if they are near in time: so no index by session is needed.
 SELECT c.id, {earlier}, {later}
-FROM observations AS c
-WHERE c.tenant = %(tenant)s AND c.id = ANY(%(ids)s::bigint[]) AND c.session <> ''
+FROM unnest(%(ids)s::bigint[]) AS w (id)
+CROSS JOIN LATERAL (SELECT * FROM observations AS r WHERE r.tenant = %(tenant)s AND r.id = w.id OFFSET 0) AS c
+WHERE c.session <> ''
 
 -- name: link
 (
@@ -96,10 +98,17 @@ SELECT
     o.id, o.version, o.deleted_at, o.terms, o.length, o.store, o.type, o.scope, o.project, o.session, o.agent,
     o.source, o.speaker, o.tags, o.related_files, o.related_people, o.created_at, o.updated_at, o.expires_at,
     o.valid_from, o.valid_until, o.mention_count, o.importance, o.confidence, o.pinned
-FROM observations AS o
-WHERE o.tenant = %(tenant)s AND o.id = ANY(%(ids)s::bigint[]) AND o.owner = %(owner)s AND {conditions}
+FROM unnest(%(ids)s::bigint[]) AS w (id)
+CROSS JOIN LATERAL (SELECT * FROM observations AS r WHERE r.tenant = %(tenant)s AND r.id = w.id OFFSET 0) AS o
+WHERE o.owner = %(owner)s AND {conditions}
 
 -- name: vectors
 SELECT e.memory, e.version, e.checksum, e.data, e.raw
-FROM embeddings AS e
-WHERE e.tenant = %(tenant)s AND e.memory = ANY(%(ids)s::bigint[]) AND e.owner = %(owner)s AND e.model = %(model)s
+FROM unnest(%(ids)s::bigint[]) AS w (id)
+CROSS JOIN LATERAL (
+    SELECT *
+    FROM embeddings AS r
+    WHERE r.tenant = %(tenant)s AND r.memory = w.id AND r.model = %(model)s
+    OFFSET 0
+) AS e
+WHERE e.owner = %(owner)s

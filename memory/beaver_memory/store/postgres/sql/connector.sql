@@ -1,10 +1,10 @@
 -- What every connection needs, and the borders of transactions.
 
 -- name: settings
--- A generic plan would lock all partitions of a table, a custom one locks the partition of the tenant.
+-- A generic plan locks all partitions of a table, a custom one locks the partition of the tenant: see `recall.py`.
 SELECT
     set_config('search_path', %(path)s, false),
-    set_config('plan_cache_mode', 'force_custom_plan', false),
+    set_config('plan_cache_mode', %(planning)s, false),
     set_config('jit', 'off', false),
     set_config('default_transaction_isolation', 'read committed', false),
     set_config('lock_timeout', '30s', false),
