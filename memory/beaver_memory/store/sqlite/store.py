@@ -30,7 +30,7 @@ from beaver_memory.store.sqlite import (
 )
 from beaver_memory.store.sqlite.connections import PATIENCE, Connector
 from beaver_memory.store.sqlite.damage import Damage, DamageTold
-from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, TenantOwners, live, live_owners, tenant_number
+from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, TenantOwners, live, live_owners, owners, tenant_number
 from beaver_memory.store.sqlite.preparation import Migrating, silently
 from beaver_memory.store.sqlite.sqlite_vec import VecTables
 from beaver_memory.store.sqlite.version_cache import VersionCache
@@ -248,6 +248,11 @@ class SqliteStore:
         """Return the owners that have memories."""
         with self._connector.reading() as connection:
             return live_owners(connection)
+
+    def known_owners(self) -> list[Owner]:
+        """Return all owners, those too whose memories are all forgotten."""
+        with self._connector.reading() as connection:
+            return list(owners(connection).values())
 
     def unembedded(self, owner: Owner, model: str, *, limit: int) -> list[tuple[int, str]]:
         """Return ids and texts of live memories that have no embedding by `model`, newest first."""
