@@ -31,7 +31,7 @@ SCHEMA = f"beaver_stores_{os.getpid()}"
 _DEATH_SIGNAL = 1
 """`PR_SET_PDEATHSIG`."""
 
-_SETTINGS = {
+SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",
     "synchronous_commit": "on",
@@ -86,7 +86,7 @@ class Server:
 
     def start(self) -> None:
         """Start the server, and wait until it accepts connections."""
-        settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
+        settings = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
         words = ["postgres", "-D", str(self.data), "-k", str(self.data.parent), "-h", "", *settings]
         self._process = _run(words, self.data.parent, wait=False)
         while not self._is_ready():

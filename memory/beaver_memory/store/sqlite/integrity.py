@@ -24,7 +24,7 @@ MOST_NAMED = 20
 _FAILURES = {
     "memory": (
         "Memory {id}{tenant} fails its checksum and is not shown: restore it from a backup, or erase it with"
-        " `beaver memory forget {id}`."
+        " `beaver memory forget --damaged {id} --yes`."
     ),
     "embedding": "An embedding of memory {id}{tenant} fails its checksum: the memory is found by its words only.",
     "history": "An entry in the history of memory {id}{tenant} fails its checksum and is not shown.",
