@@ -10,6 +10,8 @@ from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.rows import new_row
 from beaver_memory.store.sqlite.connections import Connector
 from beaver_memory.store.sqlite.preparation import PACKAGE
+from beaver_memory.store.sqlite.row_sums import register
+from beaver_memory.store.sqlite.rows import FAILS
 from beaver_memory.testing.store_cases.kit import NOW
 from beaver_memory.texts import micros
 from beaver_toolkit.sqlite.migrations import read_migrations
@@ -56,3 +58,11 @@ def rows_of(path: Path, statement: str) -> list[tuple[object, ...]]:
     """Return what a statement finds in a database, without opening it as a store."""
     with contextlib.closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
         return connection.execute(statement).fetchall()
+
+
+def renew_checksums(path: Path) -> None:
+    """Give each memory the checksum of the values that its row holds now, as if the store had written them."""
+    with contextlib.closing(apsw.Connection(str(path))) as connection:
+        register(connection)
+        sums = FAILS.removesuffix(" IS NOT o.checksum").replace("found_sum", "memory_sum")
+        connection.execute(f"UPDATE observations AS o SET checksum = {sums}")  # noqa: S608 - the store's own SQL

@@ -31,7 +31,7 @@ SCHEMA = f"beaver_stores_{os.getpid()}"
 _DEATH_SIGNAL = 1
 """`PR_SET_PDEATHSIG`."""
 
-_SETTINGS = {
+SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",
     "synchronous_commit": "on",
@@ -72,7 +72,7 @@ class Server:
 
     def __init__(self, data: Path, **more: str) -> None:
         self.data = data
-        self._settings = _SETTINGS | more
+        self._settings = SETTINGS | more
         self._process: subprocess.Popen[bytes] | None = None
 
     @property

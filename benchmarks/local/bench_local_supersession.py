@@ -6,15 +6,24 @@ Pairs of facts that both hold are stated likewise, and neither may be superseded
 half of the set; the other half was written before the rules, and its figures alone count. Each half is measured with
 reconciliation and without it in one run.
 
+Where `BEAVER_BENCH_DATA` names a folder with `beam-dev.json`, it also asks that set's questions about updates and
+contradictions, over the sentences of the user's messages.
+
     python benchmarks/local/bench_local_supersession.py [--static] [--e5]
 """
 
 import argparse
+import json
+import os
+import re
 import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
 import attrs
 import kit_changes_seen
@@ -57,7 +66,11 @@ class User:
 
     def tell(self, text: str) -> None:
         """Write a fact, a day after the one before."""
-        self.clock.time += timedelta(days=1)
+        self.say(text, self.clock.time + timedelta(days=1))
+
+    def say(self, text: str, at: datetime) -> None:
+        """Write a statement that was made at a moment, not before the last one."""
+        self.clock.time = max(self.clock.time, at)
         new = NewMemory(title=text, owner=Owner(user=self.name), created_at=self.clock.time, source="user")
         began = time.perf_counter()
         if self.reconciles:
@@ -129,6 +142,63 @@ def _told(facts: Sequence[Told], *, reconciles: bool, embedder: Remembering | No
     return users
 
 
+# --- BEAM -----------------------------------------------------------------------------------------------------------
+
+BEAM = "beam-dev.json"
+TYPES = ("knowledge_update", "contradiction_resolution")
+_CODE = re.compile(r"```.*?(?:```|$)", re.DOTALL)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+SHORTEST = 20
+"""Characters of a sentence that is kept."""
+
+
+def beam() -> None:
+    """Print how questions about updates and contradictions fare with reconciliation and without it."""
+    path = Path(os.environ.get("BEAVER_BENCH_DATA", "")) / BEAM
+    if not path.is_file():
+        print(f"BEAM is left out: BEAVER_BENCH_DATA names no folder with {BEAM}.")
+        return
+    raw = path.read_bytes()
+    chats = json.loads(raw)
+    print(f"\nBEAM: {len(chats)} chats, sha256 {sha256(raw).hexdigest()[:16]}; sentences of the user, by words")
+    heading("", ("n", "frac@6", "newest", "first", "ended", "sentences"))
+    for reconciles in (False, True):
+        asked: dict[str, list[tuple[float, bool, bool]]] = {each: [] for each in TYPES}
+        ended = total = 0
+        for chat in chats:
+            user, keys = _chat(chat, reconciles=reconciles)
+            total += len(keys)
+            ended += len(keys) - len(user.holds() & keys.keys())
+            for question in chat["questions"]:
+                if question["type"] in TYPES and question["evidence"]:
+                    given = list(dict.fromkeys(keys[text] for text in user.given(question["question"])))
+                    asked[question["type"]].append(_evidence(given, question["evidence"]))
+        for name, found in asked.items():
+            figures_of = [statistics.mean(map(float, column)) for column in zip(*found, strict=True)]
+            cells = [f"{len(found)}", *figures_of, f"{ended}", f"{total}"]
+            row(f"{name}, {'reconciled' if reconciles else 'added only'}", cells)
+
+
+def _chat(chat: Mapping[str, Any], *, reconciles: bool) -> tuple[User, dict[str, str]]:
+    """Return the user of a chat, and the message of each sentence."""
+    user, keys = User(chat["id"], reconciles), {}
+    for message in chat["messages"]:
+        if message["role"] == "user":
+            for sentence in _SENTENCE.split(_CODE.sub(" ", message["text"])):
+                text = " ".join(sentence.split())
+                if len(text) >= SHORTEST and text not in keys:
+                    keys[text] = message["id"]
+                    user.say(text, datetime.fromisoformat(message["when"]))
+    return user, keys
+
+
+def _evidence(given: Sequence[str], evidence: Sequence[str]) -> tuple[float, bool, bool]:
+    """Return the share of the evidence that is given, and whether its newest piece is given, and first of it."""
+    newest = max(evidence, key=int)
+    seen = [each for each in given if each in evidence]
+    return len(seen) / len(evidence), newest in seen, seen[:1] == [newest]
+
+
 def _share(values: Iterable[bool]) -> float:
     return statistics.mean(map(float, values))
 
@@ -161,6 +231,7 @@ def main() -> int:
         targets.least(f"newer first, {name}", found.first, NEWER_FIRST)
         targets.least(f"older not injected, {name}", 1 - found.older, 1 - OLDER_INJECTED)
         targets.least(f"both still hold, {name}", 1 - found.lost, 1 - BOTH_SUPERSEDED)
+    beam()
     return int(bool(targets.missed))
 
 

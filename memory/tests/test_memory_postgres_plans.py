@@ -69,6 +69,17 @@ class RecordingCursor:
         self.cursor.executemany(statement, values)
 
 
+def recording(lend, seen):
+    """Return a way to lend connections that keeps their statements."""
+
+    @contextlib.contextmanager
+    def lent():
+        with lend() as connection:
+            yield Recorder(connection, seen)
+
+    return lent
+
+
 @pytest.fixture
 def store():
     url = postgres_server.shared()
@@ -82,20 +93,9 @@ def statements(store, monkeypatch):
     """The statements that all calls for one tenant make, with their values."""
     seen = []
     for pool in (store._connector._pool, store._connector._repeating):
-        monkeypatch.setattr(pool, "lend", recorded(pool.lend, seen))
+        monkeypatch.setattr(pool, "lend", recording(pool.lend, seen))
     use(store)
     return seen
-
-
-def recorded(lend, seen):
-    """Return what lends connections whose statements are kept."""
-
-    @contextlib.contextmanager
-    def recorder():
-        with lend() as connection:
-            yield Recorder(connection, seen)
-
-    return recorder
 
 
 def use(store):
@@ -121,6 +121,8 @@ def use(store):
         store.recent(filters, limit=3)
         store.timeline(ids[1], filters, before=1, after=1)
         store.matching([Pattern(text="m1"), Pattern(text="m", is_prefix=True)], filters, limit=3)
+        store.matching([Pattern(text="m1")], filters, limit=3, terms=(1, 2))
+        store.recalled(ids, filters, "m")
         store.people(filters, query="", limit=3)
     store.history(ids[0], view)
     store.touch(ids, tenant="acme", now=NOW)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import apsw
 import pytest
-from old_stores import old_store
+from old_stores import old_store, renew_checksums
 
 from beaver_memory.engine import DATABASE, MemoryEngine
 from beaver_memory.errors import StoreError
@@ -67,6 +67,7 @@ def test_a_saved_index_of_an_older_analyser(folder):
         "UPDATE store_facts SET value = '2' WHERE name = 'analyser'",
         "UPDATE observations SET terms = x'0000', length = 0",
     )
+    renew_checksums(folder / DATABASE)
     with MemoryEngine.open(folder) as engine:
         assert 1 == engine.reindex()
     assert ["Ann sold the piano."] == found(folder, "piano")

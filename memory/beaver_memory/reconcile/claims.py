@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import attrs
 
@@ -10,8 +11,14 @@ from beaver_memory.reconcile.vocabulary.reader import Family, Vocabulary, vocabu
 LONGEST = 4_000
 """Characters of a text that are parsed."""
 
-MOST = 40
+LONGEST_STATEMENT = 240
+"""Characters of a statement that is parsed; a longer one says more than one thing."""
+
+MOST = 12
 """Statements of a text that are parsed."""
+
+KNOWN = 4_096
+"""Texts whose claims are kept: the candidates of one memory are often those of the next."""
 
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 _GERMAN = re.compile(
@@ -19,14 +26,14 @@ _GERMAN = re.compile(
     re.IGNORECASE,
 )
 _ENGLISH = re.compile(
-    r"\b(?:i|i'm|the|is|are|my|our|we|and|to|of|at|a|on|for|with|has|have|it|not|from|by|does|now|used)\b",
+    r"\b(?:i|i'm|the|is|are|my|our|we|and|to|of|at|a(?= )|on|for|with|has|have|it|not|from|by|does|now|used)\b",
     re.IGNORECASE,
 )
 _LABEL = re.compile(r"^\s*(?:\[[^\]]{0,60}\]\s*)?(?:[A-Z][\w-]{0,30}:\s+(?=[A-Z\u4e00-\u9fff]))?")
 _ABBREVIATIONS = "".join(rf"(?<!\b{each}\.)" for each in ("Dr", "Mr", "Ms", "Mrs", "St", "No", "Nr")) + r"(?<!\d\.)"
 _ENDS = re.compile(_ABBREVIATIONS + r"(?<=[.!?;])\s+(?=[^\s\d])|[\n\u3002\uff01\uff1f\uff1b]+")
 _CLAUSES = re.compile(
-    r",\s+(?:(?:and|but|so|und|aber|sondern|denn)\s+)?(?=(?:I|I'm|we|my|our|it|now|ich|wir|mein\w*|unser\w*|jetzt|nun|sondern|das|es)\b)"
+    r",\s+(?:(?:and|but|so|und|aber|sondern|denn)\s+)?(?=(?:I|I'm|we|it|now|ich|wir|jetzt|nun|sondern|das|es)\b)"
     r"|\uff0c(?=\u6211)",
     re.IGNORECASE,
 )
@@ -90,6 +97,10 @@ class Claim:
         return frozenset(self.words)
 
 
+NO_CLAIM = Claim(language="en", words=())
+"""Stands for a statement that is too long."""
+
+
 def language_of(text: str) -> str:
     """Return the language of a text: `zh`, `de` or `en`."""
     if _CHINESE.search(text):
@@ -97,24 +108,30 @@ def language_of(text: str) -> str:
     return "de" if len(_GERMAN.findall(text)) > len(_ENGLISH.findall(text)) else "en"
 
 
-def claims_of(text: str) -> tuple[Claim, ...]:
-    """Return the claims of a text, at most `MOST`."""
+@lru_cache(maxsize=KNOWN)
+def claims_of(text: str, *, whole: bool = False) -> tuple[Claim, ...]:
+    """Return the claims of a text, at most `MOST`; a long statement is none.
+
+    Args:
+        text: the text.
+        whole: whether a sentence of several clauses is one statement.
+    """
     found = []
-    for statement in statements(text):
-        claim = _claim(statement)
-        if claim.words:
+    for statement in statements(text, whole=whole):
+        claim = _claim(statement) if len(statement) <= LONGEST_STATEMENT else NO_CLAIM
+        if claim.words or claim is NO_CLAIM:
             found.append(claim)
         if len(found) == MOST:
             break
     return tuple(found)
 
 
-def statements(text: str) -> Iterable[str]:
-    """Return the statements of a text, without the mark of its speaker and time; questions are none."""
+def statements(text: str, *, whole: bool = False) -> Iterable[str]:
+    """Yield the statements of a text, without the mark of its speaker and time; questions are none."""
     for sentence in _ENDS.split(_LABEL.sub("", text[:LONGEST])):
         if sentence.rstrip().endswith(("?", "\uff1f")):
             continue
-        for clause in _CLAUSES.split(sentence):
+        for clause in [sentence] if whole else _CLAUSES.split(sentence):
             if clause.strip():
                 yield clause.strip(" \t.!;,\u3002")
 

@@ -10,7 +10,7 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.reconcile.candidates import own_filters, same_place, similar
 from beaver_memory.reconcile.decision import Decision, Judge, Reconciled
 from beaver_memory.reconcile.rules import RuleJudge, other_words, with_keywords
-from beaver_memory.records import Memory, NewMemory
+from beaver_memory.records import MOST_LABELS, Memory, NewMemory
 from beaver_memory.store.fingerprint import hash_of
 
 
@@ -97,7 +97,9 @@ class Reconciler:
         if later:
             # The new one was said before what holds now, so it was true until then only.
             new, reason = attrs.evolve(new, valid_until=min(later)), "said_before"
-        kept = self._added(new, reason)
+        # Questions about the attribute find the new one too, even if it names only its value.
+        words = dict.fromkeys((*new.keywords, *(word for each in old for word in each.keywords)))
+        kept = self._added(attrs.evolve(new, keywords=tuple(words)[:MOST_LABELS]), reason)
         before = [each.id for each in old if _began(each) <= at and each.id != kept.id]
         ended = tuple(id_ for id_ in before if self._end(id_, new, at, now))
         return attrs.evolve(kept, outcome="superseded", superseded=ended) if ended else kept

@@ -11,12 +11,15 @@ from typing import Literal
 
 import attrs
 
-from beaver_memory.reconcile.claims import Attribute, Claim, claims_of, keywords_of, search_words
+from beaver_memory.reconcile.claims import NO_CLAIM, Attribute, Claim, claims_of, keywords_of, search_words
 from beaver_memory.reconcile.decision import Decision
 from beaver_memory.records import MOST_LABELS, Memory, NewMemory
 
 MOST_STATEMENTS = 3
 """Statements of a memory that one later statement can supersede; a longer one holds more than what has changed."""
+
+MOST_WORDS = 8
+"""Words of statements whose forms are compared."""
 
 FEW = 3
 """Words of a statement that can be contained in another one."""
@@ -73,6 +76,8 @@ def text_of(memory: NewMemory) -> str:
 
 def finding(earlier: Claim, later: Claim) -> Finding | None:
     """Return what a later statement does to an earlier one; `None` if both can be true."""
+    if NO_CLAIM in (earlier, later):
+        return None
     if earlier.planned or later.planned or earlier.past or later.past:
         return None
     if said_again := _repeated(earlier, later):
@@ -91,7 +96,7 @@ def finding(earlier: Claim, later: Claim) -> Finding | None:
 
 def _between(new: NewMemory, said: Sequence[Claim], old: Memory) -> Finding | None:
     known = claims_of(text_of(old))
-    if not known or not said:
+    if not known or not said or (new.speaker and old.speaker and new.speaker != old.speaker):
         return None
     is_later = _said_at(new) is None or _said_at(old) is None or _said_at(new) >= _said_at(old)  # type: ignore[operator]
     earlier, later = (known, said) if is_later else (said, known)
@@ -104,6 +109,8 @@ def _between(new: NewMemory, said: Sequence[Claim], old: Memory) -> Finding | No
         )
     if len(earlier) > MOST_STATEMENTS:
         return None
+    # "I changed banks, I am with Monzo now" names the attribute in one clause and the value in the other.
+    later = (*later, *claims_of(text_of(new if is_later else old), whole=True))
     found_each = [_ended(each, later) for each in earlier]
     ends = [each for each in found_each if each is not None]
     return ends[0] if 2 * len(ends) > len(earlier) or (ends and len(earlier) == 1) else None
@@ -178,9 +185,10 @@ def _by_denial(earlier: Claim, later: Claim) -> Finding | None:
     denied, other = (later, earlier) if later.ends else (earlier, later)
     if not later.ends and not later.changes and denied.words[-1:] != other.words[-1:]:
         return None
-    core = denied.kept - denied.several - denied.kin or denied.kept
+    relations = frozenset("".join(denied.kin)) if denied.language == "zh" else denied.kin
+    core = denied.kept - denied.several - relations or denied.kept
     common = core & other.content
-    if not common or 2 * len(common) < len(core):
+    if not common - denied.numbers or 2 * len(common) < len(core):
         return None
     if not _same_holder(denied, other, core):
         return None
@@ -209,7 +217,8 @@ def _by_form(earlier: Claim, later: Claim) -> Finding | None:
     if len(before) == len(after) == 1 and before <= earlier.numbers and after <= later.numbers:
         return Finding(verdict="DELETE", reason="other_number")
     same_head = earlier.own or earlier.words[0] in common
-    if later.changes and same_head and not several and 2 * len(common) >= min(len(earlier.content), len(later.content)):
+    many = max(len(earlier.content), len(later.content))
+    if later.changes and same_head and not several and many <= MOST_WORDS and 2 * len(common) >= many:
         return Finding(verdict="DELETE", reason="marked_change")
     return None
 

@@ -76,9 +76,13 @@ class Captures:
         engine: the engine.
         profile: how capture works.
         services: of the process; `ask_model` asks the small model.
+        has_project: whether memories that name no project belong to one.
     """
 
-    def __init__(self, engine: MemoryEngine, profile: CaptureProfile, services: RuntimeServices) -> None:
+    def __init__(
+        self, engine: MemoryEngine, profile: CaptureProfile, services: RuntimeServices, *, has_project: bool
+    ) -> None:
+        self._has_project = has_project
         self._engine, self._profile, self._services = engine, profile, services
         self._clock = services.clock
         self._budget = BudgetGate(profile.budget)
@@ -250,8 +254,7 @@ class Captures:
         )
 
     def _scope(self, candidate: Candidate, own: Filters) -> Scope:
-        is_project = bool(own.project) or self._engine.is_joint
-        return "project" if is_project and candidate.kind not in GLOBAL_KINDS else "global"
+        return "project" if (own.project or self._has_project) and candidate.kind not in GLOBAL_KINDS else "global"
 
     # --- Writing and reading back -------------------------------------------------------------------------------
 

@@ -4,6 +4,9 @@ import threading
 
 from beaver_hostspecs import Report
 
+DAMAGE = "damaged"
+"""While rows of the database fail their checksums; it lasts until the memory is opened again."""
+
 EMBEDDER = "embedder"
 """While the configured embedder is unavailable; it lasts until the memory is opened again."""
 

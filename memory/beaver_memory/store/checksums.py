@@ -80,7 +80,9 @@ def memory_checksum(owner: Owner, values: Sequence[Any], added: Mapping[str, str
         DamagedRow: a value has a type that its column never has.
     """
     try:
-        found = _sum(owner, values)
+        texts = values[_FIRST_TEXT:]
+        joined = b"\0".join(texts) if isinstance(texts[0], bytes) else "\0".join(texts).encode()
+        found = crc_of(values[:_ACCESS], owner_part(owner), joined, values[_ACCESS + 1], values[_ACCESS + 2])
     except (struct.error, TypeError, ValueError, AttributeError) as error:
         raise DamagedRow("a value of another type") from error
     for name in sorted(added or ()):
@@ -111,11 +113,27 @@ def change_checksum(id_: int, event: str, at: int, old: str, new: str) -> int:
     return crc32(f"{event}\0{old}\0{new}".encode(), crc32(_PAIR.pack(id_, at)))
 
 
-def _sum(owner: Owner, values: Sequence[Any]) -> int:
+def owner_part(owner: Owner) -> bytes:
+    """Return the bytes of an owner in the checksums of its memories."""
+    return f"{cleaned(owner.tenant)}\0{cleaned(owner.user)}\0".encode()
+
+
+def crc_of(numbers: Sequence[Any], owner: bytes, texts: bytes, hash_: bytes, terms: bytes) -> int:
+    """Return the CRC-32 of a memory, for a reader that has the parts of its row: see `memory_checksum`.
+
+    Args:
+        numbers: the values of the columns `NUMBERS`.
+        owner: the result of `owner_part`.
+        texts: the texts in UTF-8, with NUL between them.
+        hash_: the hash.
+        terms: the terms.
+
+    Raises:
+        struct.error, TypeError: a value has a type that its column never has.
+    """
     id_, pinned, created, expires, start, end, deleted, updated, mentions, tokens, length, confidence, importance = (
-        values[:_ACCESS]
+        numbers
     )
-    hash_, terms = values[_ACCESS + 1 : _FIRST_TEXT]
     head = _HEAD.pack(
         id_,
         pinned,
@@ -133,7 +151,4 @@ def _sum(owner: Owner, values: Sequence[Any]) -> int:
         len(hash_),
         len(terms),
     )
-    texts = values[_FIRST_TEXT:]
-    whose = f"{cleaned(owner.tenant)}\0{cleaned(owner.user)}\0".encode()
-    joined = b"\0".join(texts) if isinstance(texts[0], bytes) else "\0".join(texts).encode()
-    return crc32(b"".join((head, whose, joined, hash_, terms)))
+    return crc32(b"".join((head, owner, texts, hash_, terms)))

@@ -16,6 +16,7 @@ from beaver_memory.errors import StoreError
 from beaver_memory.records import Memory
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.store.sqlite.damage import DamageTold
 from beaver_memory.store.sqlite.preparation import Migrating, silently
 
 T = TypeVar("T")
@@ -37,14 +38,22 @@ class PersonalStore:
         told: called with the reason why the database cannot be read, and with `None` when it can be read again.
         clock: the source of time.
         migrating: receives the progress when a database of an earlier version is brought to this one.
+        damaged: receives the number of damaged rows that were found, each time that one more is.
     """
 
     def __init__(
-        self, path: Path, *, told: Told = bool, clock: Clock | None = None, migrating: Migrating = silently
+        self,
+        path: Path,
+        *,
+        told: Told = bool,
+        clock: Clock | None = None,
+        migrating: Migrating = silently,
+        damaged: DamageTold = bool,
     ) -> None:
         self._path = path
         self._told = told
         self._migrating = migrating
+        self._damaged = damaged
         self._clock = SystemClock() if clock is None else clock
         self._lock = threading.Lock()
         self._store: SqliteStore | None = None
@@ -106,7 +115,7 @@ class PersonalStore:
         if self._closed and self._store is None:
             raise StoreError(self._path, "closed")
         if self._store is None:
-            store = SqliteStore.open(self._path, patience=PATIENCE, migrating=self._migrating)
+            store = SqliteStore.open(self._path, patience=PATIENCE, migrating=self._migrating, damaged=self._damaged)
             try:
                 self._prepare(store)
             except BaseException:

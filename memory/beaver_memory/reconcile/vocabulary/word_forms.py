@@ -16,6 +16,10 @@ _ENGLISH_ENDINGS = (("ing", 3, ""), ("ies", 2, "y"), ("ed", 3, ""), ("s", 3, "")
 """Endings of English words, the fewest characters before each, and the text in place of it."""
 
 
+_DOUBLED = re.compile(r"([bdgmnprt])\1$")
+"""Letters that are written twice before an ending."""
+
+
 def english_words(text: str, _: Collection[str] = ()) -> list[str]:
     """Return the words of an English text without their endings."""
     bare = (_CLITIC.sub("", word) for word in _ENGLISH.findall(text.casefold()))
@@ -40,7 +44,7 @@ def _any_of(words: frozenset[str]) -> re.Pattern[str]:
 def _english(word: str) -> str:
     for ending, before, instead in _ENGLISH_ENDINGS:
         if word.endswith(ending) and len(word) >= before + len(ending) and not word.endswith(("ss", "us", "is")):
-            word = word.removesuffix(ending) + instead
+            word = _DOUBLED.sub(r"\1", word.removesuffix(ending)) + instead
             break
     return word.removesuffix("e") if len(word) > _SHORTEST + 1 else word
 

@@ -1,5 +1,6 @@
 """Stores embeddings, by model."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import apsw
@@ -8,8 +9,9 @@ from beaver_memory.store.bounds import LARGEST, bounded
 from beaver_memory.store.checksums import vector_checksum
 from beaver_memory.store.protocol import VectorRow
 from beaver_memory.store.rows import text_of
-from beaver_memory.store.sqlite.owners import OwnerKey
+from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.sqlite.rows import COLUMNS, whole_memories
 from beaver_memory.store.sqlite.versions import next_version
 from beaver_memory.texts import cleaned, unpacked
 
@@ -33,14 +35,19 @@ def begin_model(connection: apsw.Connection, name: str) -> int:
     return number
 
 
-def missing(connection: apsw.Connection, owner: OwnerKey, model: int, limit: int) -> list[tuple[int, str]]:
-    """Return ids and texts of memories that have no embedding by a model, newest first."""
-    rows = connection.execute(_SQL["unembedded"], (*owner, model, bounded(limit)))
-    return [(id_, _text(*prose)) for id_, *prose in rows]
+def missing(connection: apsw.Connection, owners: TenantOwners, model: int, limit: int) -> list[tuple[int, str]]:
+    """Return ids and texts of an owner's memories that have no embedding by a model, newest first."""
+    (key,) = owners
+    rows = connection.execute(_SQL["unembedded"].format(columns=COLUMNS), (*key, model, bounded(limit)))
+    return [(memory.id, memory.text) for memory in whole_memories(rows, owners.names, owners.damaged)]
 
 
-def _text(title: str, narrative: str, facts: str) -> str:
-    return text_of(title, narrative, unpacked(facts))
+def _text(title: bytes, narrative: bytes, facts: bytes) -> str:
+    """Return the text of a memory; an empty text if a text is damaged."""
+    try:
+        return text_of(title.decode(), narrative.decode(), unpacked(facts.decode()))
+    except (ValueError, AttributeError):
+        return ""
 
 
 def pending(connection: apsw.Connection, owner: OwnerKey | None, model: int | None) -> int:
@@ -77,10 +84,17 @@ def put(
         connection.execute(_SQL["unqueue"], (*owner, number, live[0], id_))
 
 
-def newer(connection: apsw.Connection, owner: OwnerKey, model: int, version: int, limit: int) -> list[VectorRow]:
-    """Return the embeddings above a version, in order."""
-    rows = connection.execute(_SQL["new_vectors"], (*owner, model, version, bounded(limit)))
-    return [VectorRow(id=id_, version=number, data=data) for id_, number, data in rows]
+def newer(connection: apsw.Connection, owners: TenantOwners, model: int, version: int, limit: int) -> list[VectorRow]:
+    """Return the embeddings above a version, in order; note those that fail their checksums."""
+    (key,) = owners
+    found: list[VectorRow] = []
+    rows = connection.execute(_SQL["new_vectors"], (*key, model, version, LARGEST))
+    for id_, number, data, checksum, name in itertools.takewhile(lambda _: len(found) < limit, rows):
+        if vector_checksum(id_, name, data) == checksum:
+            found.append(VectorRow(id=id_, version=number, data=data))
+        else:
+            owners.damage.note("embedding", key[0], id_)
+    return found
 
 
 def last(connection: apsw.Connection, owner: OwnerKey, model: int) -> int:
@@ -112,6 +126,11 @@ def renew(connection: apsw.Connection, owner: OwnerKey, id_: int) -> None:
     rows = connection.execute(_SQL["models_of_memory"], (tenant, id_)).fetchall()
     changes = [(next_version(connection, owner), tenant, id_, model) for (model,) in rows]
     connection.executemany(_SQL["set_vector_version"], changes)
+
+
+def drop_of_memory(connection: apsw.Connection, tenant: int, id_: int) -> None:
+    """Delete all embeddings of a memory."""
+    connection.execute(_SQL["drop_vectors_of_memory"], (tenant, id_))
 
 
 def erase(connection: apsw.Connection, owner: OwnerKey, id_: int, created_at: int) -> None:

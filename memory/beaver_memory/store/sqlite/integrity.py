@@ -1,15 +1,34 @@
 """Counts the contents of a store, and finds damage in it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import apsw
 
+from beaver_memory.errors import DamagedRow
+from beaver_memory.store.checksums import vector_checksum
+from beaver_memory.store.sqlite.damage import Damage
+from beaver_memory.store.sqlite.owners import owners
 from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.sqlite.reads import change_of
+from beaver_memory.store.sqlite.rows import COLUMNS, parts_of, verified
 from beaver_memory.store.sqlite.word_index import is_true
 from beaver_toolkit.sqlite.connections import integrity_problems
 
 _SQL = sqlite_queries("integrity")
+
+MOST_NAMED = 20
+"""Damaged rows that are named; the others are counted."""
+
+_FAILURES = {
+    "memory": (
+        "Memory {id}{tenant} fails its checksum and is not shown: restore it from a backup, or erase it with"
+        " `beaver memory forget --damaged {id} --yes`."
+    ),
+    "embedding": "An embedding of memory {id}{tenant} fails its checksum: the memory is found by its words only.",
+    "history": "An entry in the history of memory {id}{tenant} fails its checksum and is not shown.",
+}
 
 _RULES = (
     ("wrong_counts_of_owners", "owners have wrong counts"),
@@ -38,14 +57,52 @@ def stats(connection: apsw.Connection, path: Path) -> dict[str, Any]:
     }
 
 
-def problems(connection: apsw.Connection) -> list[str]:
-    """Return the problems of the store, one sentence each."""
+def problems(connection: apsw.Connection, damage: Damage, *, writable: bool = True) -> list[str]:
+    """Return the problems of the store, one sentence each.
+
+    Args:
+        connection: a connection within a transaction.
+        damage: notes the rows that fail their checksums.
+        writable: whether it may write; the word index is compared with the memories only then.
+    """
     damaged = [f"The file is damaged: {each}." for each in integrity_problems(connection)]
     if damaged:
         return damaged
     strays = len(connection.execute("PRAGMA foreign_key_check").fetchall())
     references = [f"{strays} rows refer to rows that do not exist."] if strays else []
-    return [*references, *_broken_rules(connection), *_word_problems(connection)]
+    words = _word_problems(connection) if writable else []
+    return [*references, *_failures(connection, damage), *_broken_rules(connection), *words]
+
+
+def _failures(connection: apsw.Connection, damage: Damage) -> list[str]:
+    """Return a sentence for each row that fails its checksum, and note the row."""
+    tenants = {number: f" of tenant {name}" if name else "" for number, name in connection.execute(_SQL["tenants"])}
+    found = [*_failing_memories(connection), *_failing_embeddings(connection), *_failing_changes(connection)]
+    for kind, tenant, id_ in found:
+        damage.note(kind, tenant, id_)
+    named = [_FAILURES[kind].format(id=id_, tenant=tenants.get(tenant, "")) for kind, tenant, id_ in found[:MOST_NAMED]]
+    return [*named, *([f"{len(found) - MOST_NAMED} more rows fail their checksums."] if found[MOST_NAMED:] else [])]
+
+
+def _failing_memories(connection: apsw.Connection) -> Iterator[tuple[str, int, int]]:
+    parts = parts_of(owners(connection))
+    for *row, tenant, id_ in connection.execute(_SQL["rows"].format(columns=COLUMNS)):
+        try:
+            verified(row, parts)
+        except DamagedRow:
+            yield "memory", tenant, id_
+
+
+def _failing_embeddings(connection: apsw.Connection) -> Iterator[tuple[str, int, int]]:
+    for tenant, id_, model, data, checksum in connection.execute(_SQL["embeddings"]):
+        if vector_checksum(id_, model, data) != checksum:
+            yield "embedding", tenant, id_
+
+
+def _failing_changes(connection: apsw.Connection) -> Iterator[tuple[str, int, int]]:
+    for tenant, id_, *entry, checksum in connection.execute(_SQL["changes"]):
+        if change_of(id_, entry, checksum) is None:
+            yield "history", tenant, id_
 
 
 def _counts(connection: apsw.Connection, query: str) -> dict[str, int]:

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import apsw
 import attrs
+from attrs import field
 
 from beaver_memory.records import Owner
+from beaver_memory.store.sqlite.damage import Damage, TenantDamage
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.texts import cleaned
 
@@ -27,10 +29,17 @@ class TenantOwners:
     Attributes:
         tenant: the number of the tenant, 0 if there are no owners.
         names: the owners by their numbers.
+        damage: notes rows that fail their checksums.
     """
 
     tenant: int
     names: Mapping[int, Owner]
+    damage: Damage = field(factory=Damage, repr=False)
+
+    @property
+    def damaged(self) -> TenantDamage:
+        """Notes a memory of the tenant that fails its checksum."""
+        return self.damage.of(self.tenant)
 
     def __bool__(self) -> bool:
         return bool(self.names)
@@ -41,9 +50,14 @@ class TenantOwners:
 
 
 class OwnerNumbers:
-    """Finds the keys of owners and caches them, since they never change. Thread-safe."""
+    """Finds the keys of owners and caches them, since they never change. Thread-safe.
 
-    def __init__(self) -> None:
+    Args:
+        damage: notes rows that fail their checksums.
+    """
+
+    def __init__(self, damage: Damage) -> None:
+        self.damage = damage
         self._keys: dict[Owner, OwnerKey] = {}
 
     def find(self, connection: apsw.Connection, owner: Owner) -> OwnerKey | None:
@@ -58,7 +72,8 @@ class OwnerNumbers:
         """Return those of a tenant's owners who have memories."""
         found = ((self.find(connection, owner), owner) for owner in owners)
         known = [(key, owner) for key, owner in found if key is not None]
-        return TenantOwners(known[0][0][0] if known else 0, {key[1]: owner for key, owner in known})
+        tenant = known[0][0][0] if known else 0
+        return TenantOwners(tenant, {key[1]: owner for key, owner in known}, self.damage)
 
     def give(self, connection: apsw.Connection, owner: Owner) -> OwnerKey:
         """Return an owner's key, a new one if it has none; a new one is not cached, as the transaction may fail."""

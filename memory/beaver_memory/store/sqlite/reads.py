@@ -1,7 +1,8 @@
 """Questions about visible memories."""
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from struct import error as StructError  # noqa: N812 - a class
 from typing import Any
 
 import apsw
@@ -9,9 +10,11 @@ import apsw
 from beaver_memory.filters import Filters
 from beaver_memory.records import Change, Memory, Store
 from beaver_memory.store.bounds import LARGEST, bounded, usable
-from beaver_memory.store.rows import COLUMNS, memory_of, retold
+from beaver_memory.store.checksums import change_checksum
+from beaver_memory.store.rows import retold
 from beaver_memory.store.sqlite.owners import TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.sqlite.rows import COLUMNS, FAILS, whole_memories
 from beaver_memory.store.sqlite.sql_filters import Conditions, conditions, marks
 from beaver_memory.texts import moment
 
@@ -25,10 +28,20 @@ def visible(
     if not owners:
         return {}
     which = conditions(filters)
+    wanted = usable(ids)
     sql = _SQL["memories_by_id"].format(columns=COLUMNS, owners=marks(len(owners.names)), conditions=which.sql)
-    rows = connection.execute(sql, (json.dumps(usable(ids)), owners.tenant, *owners.names, *which.params))
-    memories = (memory_of(row, owners.names) for row in rows)
-    return {memory.id: memory for memory in memories}
+    rows = connection.execute(sql, (json.dumps(wanted), owners.tenant, *owners.names, *which.params))
+    found = {memory.id: memory for memory in whole_memories(rows, owners.names, owners.damaged)}
+    if len(found) < len(wanted):
+        for id_ in damaged_among(connection, owners, [id_ for id_ in wanted if id_ not in found]):
+            owners.damaged(id_)
+    return found
+
+
+def damaged_among(connection: apsw.Connection, owners: TenantOwners, ids: Iterable[int]) -> list[int]:
+    """Return the ids of a tenant's memories that fail their checksums."""
+    given = (json.dumps(usable(ids)), owners.tenant)
+    return [id_ for (id_,) in connection.execute(_SQL["damaged_among"].format(fails=FAILS), given)]
 
 
 def recent(connection: apsw.Connection, owners: TenantOwners, filters: Filters, limit: int) -> list[Memory]:
@@ -69,7 +82,7 @@ def history(
 ) -> list[Change]:
     """Return the history of a memory, oldest first: its addition, and the changes within these stores."""
     entries, store = [], memory.store
-    for event, at, old, new in connection.execute(_SQL["history"], (owners.tenant, memory.id)):
+    for event, at, old, new in _changes(connection, owners, memory.id):
         entry = Change(event=event, at=moment(at), old=retold(old), new=retold(new))
         # An entry holds only the changed fields: going backwards tells in which store the memory was before.
         before = entry.old.get("store", store)
@@ -78,6 +91,26 @@ def history(
         store = before
     added = connection.execute(_SQL["added_at"], (owners.tenant, memory.id)).get
     return [Change(event="ADD", at=moment(added)), *reversed(entries)]
+
+
+def _changes(connection: apsw.Connection, owners: TenantOwners, id_: int) -> Iterator[tuple[str, int, str, str]]:
+    """Yield the entries of a memory's history, the newest first; note those that fail their checksums."""
+    for *entry, checksum in connection.execute(_SQL["history"], (owners.tenant, id_)):
+        found = change_of(id_, entry, checksum)
+        if found is not None:
+            yield found
+        else:
+            owners.damage.note("history", owners.tenant, id_)
+
+
+def change_of(id_: int, entry: Sequence[Any], checksum: int) -> tuple[str, int, str, str] | None:
+    """Return event, moment, old and new values of an entry in a history; `None` if it fails its checksum."""
+    try:
+        event, at, old, new = entry[0].decode(), entry[1], entry[2].decode(), entry[3].decode()
+        is_whole = change_checksum(id_, event, at, old, new) == checksum
+    except (ValueError, AttributeError, StructError):
+        return None
+    return (event, at, old, new) if is_whole else None
 
 
 Bound = tuple[str, int, int]
@@ -93,11 +126,21 @@ def _walk(
     """Return memories in order of time: the newest first, or from a bound onwards."""
     found: dict[int, Memory] = {}
     for sql, params in _walks(owners, which, bound):
-        for row in connection.execute(sql, (*params, limit)):
-            memory = memory_of(row, owners.names)
+        for memory in _first(connection, owners, sql, params, limit):
             found[memory.id] = memory
     backwards = bound is None or bound[0] == "<"
     return sorted(found.values(), key=_age, reverse=backwards)[:limit]
+
+
+def _first(
+    connection: apsw.Connection, owners: TenantOwners, sql: str, params: tuple[Any, ...], limit: int
+) -> list[Memory]:
+    """Return the first memories of a walk, as many as if no row was damaged."""
+    rows = connection.execute(sql, (*params, limit)).fetchall()
+    whole = [*whole_memories(rows, owners.names, owners.damaged)]
+    if len(whole) == len(rows) or len(rows) < limit:
+        return whole
+    return _first(connection, owners, sql, params, bounded(limit + len(rows) - len(whole)))
 
 
 def _age(memory: Memory) -> tuple[Any, int]:
@@ -111,7 +154,7 @@ def _walks(owners: TenantOwners, which: Conditions, bound: Bound | None) -> list
     if which.ways:
         return [(by_label, (*owner, way, *which.params, *limits)) for owner in owners for way in which.ways]
     plain = _statement(_SQL["walk_by_time"], which, bound, ("o.created_at", "o.id"))
-    return [(plain, (*owner, *which.params, *limits)) for owner in owners]
+    return [(plain, (*owner, *which.params, *which.stores, *limits)) for owner in owners]
 
 
 def _statement(template: str, which: Conditions, bound: Bound | None, key: tuple[str, str]) -> str:
@@ -119,4 +162,6 @@ def _statement(template: str, which: Conditions, bound: Bound | None, key: tuple
     # The first comparison lets the index begin at the bound, the second one is exact.
     bounds = "" if bound is None else f"AND {key[0]} {side}= ? AND ({key[0]}, {key[1]}) {side} (?, ?)"
     order = "DESC" if side == "<" else "ASC"
-    return template.format(columns=COLUMNS, conditions=which.sql, bounds=bounds, order=order)
+    doubtful = _SQL["doubtful"].format(stores=marks(len(which.stores)), fails=FAILS)
+    filters = {"conditions": which.sql, "doubtful": doubtful, "fails": FAILS}
+    return template.format(columns=COLUMNS, bounds=bounds, order=order, **filters)

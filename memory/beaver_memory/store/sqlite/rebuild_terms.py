@@ -8,15 +8,18 @@ behind it.
 No memory gets a new version by this: an index belongs to one analyser, and indexes of the older one are rebuilt anyway.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import apsw
 
-from beaver_memory.records import Memory
+from beaver_memory.errors import DamagedRow
+from beaver_memory.records import Memory, Owner
 from beaver_memory.store.protocol import Analysed
-from beaver_memory.store.rows import COLUMNS, checksum_of, memory_of
+from beaver_memory.store.rows import checksum_of
 from beaver_memory.store.sqlite.owners import owners
 from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.sqlite.rows import COLUMNS, Parts, parts_of, whole_memory
 
 _SQL = sqlite_queries("rebuild_terms")
 
@@ -45,6 +48,8 @@ def step(connection: apsw.Connection, analyser: int, analyse: Callable[[Memory],
     version, _, reached = connection.execute(_SQL["analyser"]).get.partition(":")
     found = _following(connection, int(reached or 0) if int(version) == analyser else 0)
     for row, old in found:
+        if old is None:
+            continue
         new = analyse(old)
         checksum = checksum_of(old, new.length, new.terms)
         connection.execute(_SQL["set_terms"], (new.terms, new.length, checksum, row))
@@ -59,8 +64,16 @@ def _version(fact: str | None) -> int:
     return int(version)
 
 
-def _following(connection: apsw.Connection, row: int) -> list[tuple[int, Memory]]:
-    """Return the next memories after a row, with their rows."""
+def _following(connection: apsw.Connection, row: int) -> list[tuple[int, Memory | None]]:
+    """Return the next memories after a row, with their rows; `None` for a damaged one, whose terms stay."""
     known = owners(connection)
+    parts = parts_of(known)
     rows = connection.execute(_SQL["following_memories"].format(columns=COLUMNS), (row, AT_ONCE))
-    return [(number, memory_of(values, known)) for *values, number in rows]
+    return [(number, _whole(values, known, parts)) for *values, number in rows]
+
+
+def _whole(values: Sequence[Any], known: Mapping[int, Owner], parts: Parts) -> Memory | None:
+    try:
+        return whole_memory(values, known, parts)
+    except DamagedRow:
+        return None

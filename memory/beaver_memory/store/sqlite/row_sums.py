@@ -5,6 +5,7 @@ from typing import Any
 
 import apsw
 
+from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Owner
 from beaver_memory.store.checksums import access_part, change_checksum, memory_checksum, vector_checksum
 
@@ -15,7 +16,7 @@ _Function = Callable[..., Any]
 
 
 def register(connection: apsw.Connection, counted: Counted = bool) -> None:
-    """Give a connection the functions `memory_sum`, `vector_sum`, `change_sum` and `touched_sum`.
+    """Give a connection the functions `memory_sum`, `found_sum`, `vector_sum`, `change_sum` and `touched_sum`.
 
     Args:
         connection: the connection.
@@ -30,8 +31,15 @@ def register(connection: apsw.Connection, counted: Counted = bool) -> None:
         counted()
         return vector_checksum(id_, model, data)
 
+    def found_sum(*values: Any) -> int | None:
+        try:
+            return memory_checksum(Owner(tenant=values[0], user=values[1]), values[2:])
+        except (DamagedRow, TypeError):
+            return None
+
     functions: dict[str, _Function] = {
         "memory_sum": memory_sum,
+        "found_sum": found_sum,
         "vector_sum": vector_sum,
         "change_sum": change_checksum,
         "touched_sum": _touched,

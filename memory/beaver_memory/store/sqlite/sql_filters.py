@@ -27,12 +27,14 @@ class Conditions:
     Attributes:
         sql: conditions on `observations AS o`.
         params: the values of its placeholders.
+        stores: the visible stores.
         ways: labels of which the memory must have at least one, if there are any: with one of them a question can begin
             at the side table.
     """
 
     sql: str
     params: tuple[Any, ...]
+    stores: tuple[str, ...] = ()
     ways: tuple[str, ...] = ()
 
 
@@ -42,6 +44,7 @@ def conditions(filters: Filters) -> Conditions:
     return Conditions(
         sql=" AND ".join(sql for sql, _ in parts),
         params=tuple(value for _, values in parts for value in values),
+        stores=tuple(str(each) for each in filters.stores),
         ways=_ways(filters),
     )
 

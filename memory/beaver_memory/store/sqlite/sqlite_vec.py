@@ -21,7 +21,7 @@ from beaver_memory.store.protocol import VectorRow
 from beaver_memory.store.sqlite import embeddings
 from beaver_memory.store.sqlite.connections import Connector
 from beaver_memory.store.sqlite.extension import VecError, ensure, installed, vec_faults
-from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey
+from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.word_index import row_of
 
@@ -86,7 +86,15 @@ class VecTable:
                 return True
         with self._connector.writing() as connection, vec_faults():
             ensure(connection, self._library)
-            return _copy(connection, self._key(connection), self._model, self._dimensions) < BATCH
+            return (
+                _copy(
+                    connection,
+                    self._connector.owners.those_of(connection, [self._owner]),
+                    self._model,
+                    self._dimensions,
+                )
+                < BATCH
+            )
 
     def near(self, query: np.ndarray, limit: int, among: Sequence[int] | None = None) -> list[int]:
         """Return the rows nearest to a query, the nearest first, at most `MOST`.
@@ -150,12 +158,13 @@ def drop(connection: apsw.Connection, model: str) -> None:
         empty(connection, _name(model))
 
 
-def _copy(connection: apsw.Connection, owner: OwnerKey, model: str, dimensions: int) -> int:
+def _copy(connection: apsw.Connection, owners: TenantOwners, model: str, dimensions: int) -> int:
     """Copy a batch of embeddings; return their number."""
+    (owner,) = owners
     name, which = _name(model), embeddings.model_number(connection, model) or 0
     connection.execute(_SQL["make_marks"])
     connection.execute(_SQL["make_table"].format(table=name, dimensions=dimensions))
-    rows = embeddings.newer(connection, owner, which, _mark(connection, name, owner[1]), BATCH)
+    rows = embeddings.newer(connection, owners, which, _mark(connection, name, owner[1]), BATCH)
     for row in rows:
         memory = row_of(connection, owner[0], row.id)
         _delete(connection, name, memory)

@@ -29,11 +29,13 @@ from beaver_memory.store.sqlite import (
     word_search,
 )
 from beaver_memory.store.sqlite.connections import PATIENCE, Connector
-from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, TenantOwners, live, live_owners, tenant_number
+from beaver_memory.store.sqlite.damage import Damage, DamageTold
+from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, TenantOwners, live, live_owners, owners, tenant_number
 from beaver_memory.store.sqlite.preparation import Migrating, silently
 from beaver_memory.store.sqlite.sqlite_vec import VecTables
 from beaver_memory.store.sqlite.version_cache import VersionCache
 from beaver_memory.texts import micros
+from beaver_toolkit.sqlite.errors import UNWRITABLE
 from beaver_toolkit.sqlite.files import drop_backups
 
 
@@ -50,20 +52,27 @@ class SqliteStore:
         self._standing = VersionCache()
 
     @classmethod
-    def open(cls, path: Path, *, patience: float = PATIENCE, migrating: Migrating = silently) -> "SqliteStore":
+    def open(
+        cls, path: Path, *, patience: float = PATIENCE, migrating: Migrating = silently, damaged: DamageTold = bool
+    ) -> "SqliteStore":
         """Open the store in a file, and make the file if it is missing; its folder must exist.
 
         Args:
             path: the file.
             patience: how many seconds opening and reading wait for other processes that lock it.
             migrating: receives the progress when a file of an earlier version is brought to this one.
+            damaged: receives the number of damaged rows that were found, each time that one more is.
 
         Raises:
             StoreError: the file cannot be used; the error says why and what to do. No existing file is replaced.
         """
-        connector = Connector(path, patience=patience, migrating=migrating)
+        connector = Connector(path, patience=patience, migrating=migrating, damage=Damage(damaged))
         connector.open()
         return cls(connector)
+
+    @property
+    def _damage(self) -> Damage:
+        return self._connector.owners.damage
 
     @property
     def path(self) -> Path:
@@ -220,9 +229,10 @@ class SqliteStore:
 
     def changed(self, owner: Owner, after: int, *, limit: int) -> list[IndexRow]:
         """Return the rows that have a version above `after`, in order of versions, at most `limit`."""
-        with self._owned(owner) as (connection, key):
+        with self._connector.reading() as connection:
             self._verify_analyser(connection)
-            return versions.changed(connection, key, after, limit)
+            owners = self._connector.owners.those_of(connection, [owner])
+            return versions.changed(connection, owners, after, limit) if owners else []
 
     def count(self, owner: Owner) -> int:
         """Return how many memories of an owner are not forgotten."""
@@ -239,11 +249,18 @@ class SqliteStore:
         with self._connector.reading() as connection:
             return live_owners(connection)
 
+    def known_owners(self) -> list[Owner]:
+        """Return all owners, those too whose memories are all forgotten."""
+        with self._connector.reading() as connection:
+            return list(owners(connection).values())
+
     def unembedded(self, owner: Owner, model: str, *, limit: int) -> list[tuple[int, str]]:
         """Return ids and texts of live memories that have no embedding by `model`, newest first."""
         self._begin(model)
-        with self._modelled(owner, model) as (connection, key, which):
-            return embeddings.missing(connection, key, which, limit)
+        with self._connector.reading() as connection:
+            owners = self._connector.owners.those_of(connection, [owner])
+            which = embeddings.model_number(connection, model) or 0
+            return embeddings.missing(connection, owners, which, limit) if owners else []
 
     def pending(self, owner: Owner | None, model: str) -> int:
         """Return how many live memories have no embedding by `model`, of one owner or of all."""
@@ -263,8 +280,10 @@ class SqliteStore:
 
     def vectors(self, owner: Owner, model: str, after: int, *, limit: int) -> list[VectorRow]:
         """Return embeddings that were stored after version `after`, in order of versions."""
-        with self._modelled(owner, model) as (connection, key, which):
-            return embeddings.newer(connection, key, which, after, limit)
+        with self._connector.reading() as connection:
+            owners = self._connector.owners.those_of(connection, [owner])
+            which = embeddings.model_number(connection, model) or 0
+            return embeddings.newer(connection, owners, which, after, limit) if owners else []
 
     def last_vector(self, owner: Owner, model: str) -> int:
         """Return the version of the newest embedding by `model`, 0 if there is none."""
@@ -290,8 +309,14 @@ class SqliteStore:
 
     def check(self) -> list[str]:
         """Return the problems of the store, one sentence each; an empty list if it is whole."""
-        with self._connector.writing() as connection:
-            return integrity.problems(connection)
+        try:
+            with self._connector.writing() as connection:
+                return integrity.problems(connection, self._damage)
+        except StoreError as error:
+            if error.category not in UNWRITABLE:
+                raise
+        with self._connector.reading() as connection:
+            return integrity.problems(connection, self._damage, writable=False)
 
     def _verify_analyser(self, connection: apsw.Connection) -> None:
         if self._analyser is not None and (why := rebuild_terms.trouble(connection, self._analyser)):
@@ -305,7 +330,8 @@ class SqliteStore:
     def _index_words(self) -> None:
         with self._connector.reading() as connection:
             done, upto = word_index.last_indexed(connection), word_index.last_added(connection)
-        while done < upto:
+        # Where nothing can be written, the words of the newest memories stay unknown to it.
+        while done < upto and not self._connector.unwritable:
             with self._connector.writing() as connection:
                 done = word_index.index_words(connection, upto)
 

@@ -11,6 +11,7 @@ from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import inserts, update
 from beaver_memory.store.sqlite.owners import OwnerKey, OwnerNumbers, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.sqlite.reads import visible
 from beaver_memory.texts import cleaned, cleaned_all, micros, micros_or_none, moment_or_none, packed
 
 _SQL = sqlite_queries("upsert")
@@ -21,14 +22,15 @@ def remember(connection: apsw.Connection, book: OwnerNumbers, item: Analysed, no
     new = item.memory
     owner = book.give(connection, new.owner)
     there = connection.execute(_SQL["same_memory"], _key(new, owner, now)).fetchone()
-    if there is None:
+    whose = TenantOwners(owner[0], {owner[1]: new.owner}, book.damage)
+    filters = Filters(owners=(new.owner,), lapsed=True, now=now)
+    # A damaged memory is never shown, so it is not the same one.
+    if there is None or not visible(connection, whose, [there[0]], filters):
         (id_,) = inserts.add(connection, book, [item], now)
         return Kept(id=id_, outcome="stored")
     id_, mentions, expires = there[0], there[1] + int(mention), moment_or_none(there[2])
     if mention or expires != _later(expires, new.expires_at):
         fields = {"mention_count": mentions, "expires_at": _later(expires, new.expires_at)}
-        filters = Filters(owners=(new.owner,), lapsed=True, now=now)
-        whose = TenantOwners(owner[0], {owner[1]: new.owner})
         update.change(connection, whose, id_, filters, event="UPDATE", now=now, fields=fields)
     return Kept(id=id_, outcome="duplicate", mentions=mentions)
 

@@ -8,9 +8,9 @@ import apsw
 from beaver_memory.records import Scope
 from beaver_memory.store.bounds import bounded
 from beaver_memory.store.protocol import IndexRow
-from beaver_memory.store.rows import index_row_of
-from beaver_memory.store.sqlite.owners import OwnerKey
+from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.sqlite.rows import COLUMNS, index_row, parts_of
 
 _SQL = sqlite_queries("versions")
 
@@ -38,10 +38,13 @@ def last_versions(connection: apsw.Connection, owner: OwnerKey, model: str | Non
     return change or 0, vector or 0
 
 
-def changed(connection: apsw.Connection, owner: OwnerKey, after: int, limit: int) -> list[IndexRow]:
-    """Return the rows of an owner that have a version above `after`, in order of versions."""
-    rows = connection.execute(_SQL["changed_memories"], (*owner, after, bounded(limit)))
-    return [index_row_of(row) for row in rows]
+def changed(connection: apsw.Connection, owners: TenantOwners, after: int, limit: int) -> list[IndexRow]:
+    """Return the rows of an owner that have a version above `after`, in order of versions; note damaged ones."""
+    (key,) = owners
+    parts, damaged = parts_of(owners.names), owners.damaged
+    sql = _SQL["changed_memories"].format(columns=COLUMNS)
+    rows = connection.execute(sql, (*key, after, bounded(limit)))
+    return [index_row(row, parts, damaged) for row in rows]
 
 
 def ids(connection: apsw.Connection, owner: OwnerKey, scopes: Collection[Scope]) -> list[int]:

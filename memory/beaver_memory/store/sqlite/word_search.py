@@ -15,6 +15,7 @@ from beaver_memory.patterns import Pattern
 from beaver_memory.store.bounds import bounded
 from beaver_memory.store.sqlite.owners import TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.sqlite.rows import FAILS
 from beaver_memory.store.sqlite.sql_filters import Conditions, conditions, marks
 
 _SQL = sqlite_queries("word_search")
@@ -43,7 +44,7 @@ def matching(
     found: dict[int, None] = {}
     for expression in dict.fromkeys((_expression(compared), _expression(compared, wide=True))):
         query = _SQL["matching" if expression else "matching_text"]
-        sql = query.format(owners=marks(len(owners.names)), conditions=which.sql)
+        sql = query.format(owners=marks(len(owners.names)), conditions=which.sql, fails=FAILS)
         given = (*([expression] if expression else ()), owners.tenant, *owners.names, *which.params, bounded(limit))
         found |= dict.fromkeys(id_ for (id_,) in connection.execute(sql, given))
     return [*found][: bounded(limit)]

@@ -30,7 +30,7 @@ UPDATE unembedded SET created_at = ?4
 WHERE tenant = ?1 AND owner = ?2 AND model IN (SELECT id FROM models) AND created_at = ?3 AND memory = ?5
 
 -- name: unembedded
-SELECT o.id, o.title, o.narrative, o.facts
+SELECT {columns}
 FROM unembedded AS u
 CROSS JOIN observations AS o ON o.tenant = u.tenant AND o.id = u.memory
 WHERE u.tenant = ? AND u.owner = ? AND u.model = ?
@@ -50,7 +50,7 @@ SELECT count(*) FROM unembedded WHERE model = ?
 SELECT count(*) FROM unembedded WHERE tenant = ? AND owner = ? AND model = ?
 
 -- name: text_to_embed
-SELECT created_at, title, narrative, facts
+SELECT created_at, CAST(title AS BLOB), CAST(narrative AS BLOB), CAST(facts AS BLOB)
 FROM observations
 WHERE tenant = ? AND owner = ? AND id = ? AND deleted_at IS NULL
 
@@ -67,7 +67,7 @@ DELETE FROM observation_embeddings WHERE tenant = ? AND memory = ?
 DELETE FROM observation_embeddings WHERE model = ?
 
 -- name: new_vectors
-SELECT memory, version, data
+SELECT memory, version, data, checksum, (SELECT name FROM models WHERE id = model)
 FROM observation_embeddings INDEXED BY observation_embeddings_by_version
 WHERE tenant = ? AND owner = ? AND model = ? AND version > ?
 ORDER BY version

@@ -1,5 +1,18 @@
 -- Figures of a store, and the rules that its tables keep. Each `wrong_…` counts the rows that break a rule.
 
+-- name: rows
+-- `{columns}` are those that `rows.whole_memory` reads. The index gives the key, whatever the row says.
+SELECT {columns}, o.tenant, o.id FROM observations AS o INDEXED BY observations_by_id WHERE o.tenant > 0
+
+-- name: embeddings
+SELECT e.tenant, e.memory, m.name, e.data, e.checksum FROM observation_embeddings AS e JOIN models AS m ON m.id = e.model
+
+-- name: changes
+SELECT tenant, memory, CAST(event AS BLOB), at, CAST(old AS BLOB), CAST(new AS BLOB), checksum FROM observation_history
+
+-- name: tenants
+SELECT number, name FROM tenants
+
 -- name: count_forgotten
 SELECT count(*) FROM observations WHERE deleted_at IS NOT NULL
 

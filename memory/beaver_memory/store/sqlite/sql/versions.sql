@@ -18,11 +18,8 @@ SELECT
     )
 
 -- name: changed_memories
--- `rows.index_row_of` reads the columns, in this order.
-SELECT
-    o.id, o.version, o.deleted_at, o.terms, o.length, o.store, o.type, o.scope, o.project, o.session, o.agent,
-    o.source, o.speaker, o.tags, o.related_files, o.related_people, o.created_at, o.updated_at, o.expires_at,
-    o.valid_from, o.valid_until, o.mention_count, o.importance, o.confidence, o.pinned
+-- `{columns}` are those that `rows.index_row` reads; the version comes from the index.
+SELECT {columns}, o.version
 FROM observations AS o INDEXED BY observations_by_version
 WHERE o.tenant = ? AND o.owner = ? AND o.version > ?
 ORDER BY o.version

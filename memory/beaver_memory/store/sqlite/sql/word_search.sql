@@ -5,7 +5,7 @@
 SELECT o.id
 FROM observations_fts
 CROSS JOIN observations AS o ON o.row = observations_fts.rowid
-WHERE observations_fts MATCH ? AND o.tenant = ? AND o.owner IN ({owners}) AND {conditions}
+WHERE observations_fts MATCH ? AND o.tenant = ? AND ((o.owner IN ({owners}) AND {conditions}) OR {fails})
 ORDER BY o.created_at DESC, o.id DESC
 LIMIT ?
 

@@ -1,0 +1,138 @@
+"""The rules of reconciliation: which statements end an earlier one, in three languages, and which do not."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_memory.reconcile.claims import LONGEST_STATEMENT, claims_of
+from beaver_memory.reconcile.decision import Decision
+from beaver_memory.reconcile.rules import RuleJudge, with_keywords
+from beaver_memory.records import Memory, NewMemory
+from beaver_memory.store.fingerprint import hash_of
+
+MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
+
+
+def decided(earlier, later, **fields):
+    """Return the decision about a statement, a day after another one."""
+    old = Memory(id=1, hash=hash_of(earlier, ()), title=earlier, created_at=MONDAY, updated_at=MONDAY)
+    new = NewMemory(**{"title": later, "created_at": MONDAY + timedelta(days=1), **fields})
+    return RuleJudge().decide(new, [old])
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "reason"),
+    [
+        ("I work at Acme.", "My employer is Initech these days.", "single_value"),
+        ("Tom's manager is Alice.", "Tom now reports to Greg.", "single_value"),
+        ("The grant is due on 1 July.", "The deadline for the grant was moved to 15 July.", "single_value"),
+        ("My nephew is 12 years old.", "My nephew celebrated his 13th birthday.", "single_value"),
+        ("We use Nginx 1.20.", "Nginx was bumped to 1.25.", "single_value"),
+        ("I go to the gym.", "I no longer go to the gym.", "denied"),
+        ("We have a dog named Rex.", "Rex died.", "denied"),
+        ("We use Jenkins for CI.", "We replaced Jenkins with GitLab.", "replaced"),
+        ("I have 4 guitars.", "I have 5 guitars.", "other_number"),
+        ("The ticket is open.", "The ticket is closed now.", "single_value"),
+        ("Ich arbeite bei Acme.", "Ich habe eine neue Stelle bei Initech.", "single_value"),
+        ("Ich wohne in Trier.", "Wir sind nach Worms umgezogen.", "single_value"),
+        ("Die Frist für die Steuer ist der 3. April.", "Die Steuer ist jetzt am 20. April fällig.", "single_value"),
+        ("Ich esse gern Fisch.", "Ich habe aufgehört, Fisch zu essen.", "denied"),
+        ("Wir nutzen Redis als Cache.", "Redis wurde durch Memcached ersetzt.", "replaced"),
+        ("我在海鸥公司工作。", "我跳槽去了雪松。", "single_value"),
+        ("我家在宁波。", "我从宁波搬到了温州。", "replaced"),
+        ("报税要在4月3日之前完成。", "报税推迟到4月20日。", "single_value"),
+        ("我喜欢喝可乐。", "我不喝可乐了。", "denied"),
+    ],
+)
+def test_a_statement_ends_the_one_that_it_contradicts(earlier, later, reason):
+    """Another value of a single-valued attribute, a denial, a replacement or another number ends the earlier one."""
+    assert Decision(event="DELETE", places=(0,), reason=reason) == decided(earlier, later)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("I speak French.", "I speak German."),
+        ("I live in Rome.", "My sister lives in Milan."),
+        ("I live in Rome.", "I am thinking about moving to Milan."),
+        ("I used to live in Rome.", "I live in Turin."),
+        ("My work phone is 555-1111.", "My home phone is 555-2222."),
+        ("The dev server runs on port 3000.", "The test server runs on port 4000."),
+        ("In summer I cycle to work.", "In winter I take the bus to work."),
+        ("I ran 5 km on Monday.", "I ran 7 km on Wednesday."),
+        ("My sister Amy is a nurse.", "My sister Bea is a teacher."),
+        ("Tom's birthday is 3 June.", "Ann's birthday is 9 June."),
+        ("I don't eat pork.", "I eat beef."),
+        ("Ich mag Äpfel.", "Ich mag Birnen."),
+        ("Ich wohne in Bonn.", "Ich überlege, nach Köln zu ziehen."),
+        ("Mein Hausarzt ist Dr. Wolf.", "Mein Zahnarzt ist Dr. Fuchs."),
+        ("我会说法语。", "我还会说英语。"),
+        ("我的公司邮箱是a@x.example。", "我的个人邮箱是b@y.example。"),
+        ("北京办公室有10人。", "上海办公室有20人。"),
+    ],
+)
+def test_statements_that_both_hold_stay(one, other):
+    """Several values, another subject, the past, plans and occasions end nothing, in either order."""
+    both = [Decision(reason="no_conflict")] * 2
+    assert both == [decided(one, other), decided(other, one)]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "decision"),
+    [
+        ("I live in Rome.", "Now I live in Rome.", Decision(event="NONE", places=(0,), reason="same_words")),
+        ("The parser reads tokens.", "The parser reads all tokens of a file.",
+         Decision(event="UPDATE", places=(0,), reason="more_words")),
+        ("The parser reads big tokens of a file.", "The parser reads tokens of a file.",
+         Decision(event="NONE", places=(0,), reason="fewer_words")),
+    ],
+)  # fmt: skip
+def test_a_statement_with_the_same_words_is_a_mention_or_an_update(earlier, later, decision):
+    """The same words and fewer words are a mention, and more words are an update."""
+    assert decision == decided(earlier, later)
+
+
+def test_a_memory_of_many_statements_is_not_ended():
+    """One changed statement does not end a memory that holds four."""
+    long = "I live in Rome. The cat is grey. The roof leaks. The car is blue."
+
+    assert Decision(reason="no_conflict") == decided(long, "I live in Turin now.")
+
+
+def test_another_speaker_ends_nothing():
+    """What Ann says of herself is not about Bob."""
+    old = Memory(
+        id=1, hash="", title="I live in Rome.", speaker="Ann", created_at=MONDAY, updated_at=MONDAY
+    )  # fmt: skip
+    said = [NewMemory(title="I live in Turin now.", speaker=name) for name in ("Bob", "Ann")]
+
+    found = [RuleJudge().decide(new, [old]) for new in said]
+    assert [Decision(reason="no_conflict"), Decision(event="DELETE", places=(0,), reason="single_value")] == found
+
+
+def test_a_statement_longer_than_the_limit_is_not_parsed():
+    """A long statement neither ends another one nor costs the time of parsing it."""
+    long = "I live in Turin now, " + "x " * LONGEST_STATEMENT
+
+    assert Decision(reason="no_conflict") == decided("I live in Rome.", long)
+
+
+def test_a_memory_gets_other_words_for_its_attribute():
+    """The keywords name the attribute in the words of a question, beside those that the memory has."""
+    found = with_keywords(NewMemory(title="I moved to Turin.", keywords=("piedmont",))).keywords
+
+    assert ("piedmont", True, True) == (found[0], "live" in found, "where" in found)
+
+
+@given(one=st.text(max_size=300), other=st.text(max_size=300))
+def test_any_two_texts_are_compared(one, other):
+    """No text makes the rules fail, and a text never ends itself."""
+    for each in (one, other):
+        claims_of(each)
+    try:
+        found = decided(one, other), decided(one, one)
+    except ValueError:
+        return  # a text without content is no memory
+    assert "DELETE" != found[1].event

@@ -1,0 +1,177 @@
+"""Flipped bits: a damaged memory is never shown as true, never missing without a word, and takes no other one with it."""
+
+import asyncio
+import contextlib
+import random
+import shutil
+import struct
+from datetime import timedelta
+
+import apsw
+import pytest
+from selection import campaign
+
+from beaver_hostspecs.testing import FrozenClock, RecordingReport
+from beaver_memory import MemoryRuntime
+from beaver_memory.embedding.settings import EmbeddingSettings
+from beaver_memory.errors import StoreError
+from beaver_memory.filters import Filters
+from beaver_memory.records import NewMemory, Owner, Store
+from beaver_memory.runtime import requests
+from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
+from beaver_memory.store.checksums import CHECKED
+from beaver_memory.store.protocol import Analysed
+from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases.kit import NOW, looking, new
+
+ANN, BOB = Owner(tenant="t", user="ann"), Owner(tenant="t", user="bob")
+COUNT = 60
+COLUMNS = sorted({*CHECKED, "owner", "checksum"} - {"id", "pinned", "deleted_at"})
+
+
+def full(number, owner):
+    """Return a memory with a value of its own in every column."""
+    name = f"{number:03}"
+    moment = timedelta(minutes=number, microseconds=number)
+    memory = NewMemory(
+        title=f"the price is {name}9 euros", narrative=f"narrative {name} " * 5, facts=(f"fact {name}",),
+        summary=f"summary {name}", owner=owner, store=[*Store][number % 3], type=f"type{name}", scope="project",
+        project="p", session=f"s{name}", agent=f"a{name}", speaker=f"speaker {name}", tags=(f"tag{name}",),
+        keywords=(f"key{name}",), related_files=(f"src/{name}.py",), related_people=(f"Person {name}",),
+        source=f"source{name}", origin=f"origin {name}", confidence=0.001 * number + 0.01, importance=0.002 * number + 0.01,
+        created_at=NOW - moment, expires_at=NOW + timedelta(days=900) + moment, valid_from=NOW - timedelta(days=90) - moment,
+        valid_until=NOW + timedelta(days=800) + moment,
+    )  # fmt: skip
+    return Analysed(memory=memory, terms=f"terms of {name}".encode(), length=number)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A closed database, and the memories of two owners in it."""
+    path = tmp_path_factory.mktemp("damage") / "memory.db"
+    with contextlib.closing(SqliteStore.open(path)) as store:
+        ids = store.add([full(number, (ANN, BOB)[number % 2]) for number in range(COUNT)], now=NOW)
+        store.touch(ids, tenant="t", now=NOW + timedelta(minutes=1))
+        truth = {memory.id: memory for memory in store.get(ids, looking(owners=(ANN, BOB)))}
+    return path, truth
+
+
+def bytes_of(path, id_, column):
+    """Return the bytes of a column in the record of a memory; none for 0, 1 and NULL, which the record's head holds."""
+    with contextlib.closing(apsw.Connection(str(path))) as connection:
+        value = connection.execute(f"SELECT {column} FROM observations WHERE id = ?", (id_,)).get  # noqa: S608
+    if value in {None, 0, 1}:
+        return b""
+    if isinstance(value, float):
+        return struct.pack(">d", value)
+    if isinstance(value, int):
+        size = next(size for size in (1, 2, 3, 4, 6, 8) if -(1 << 8 * size - 1) <= value < 1 << 8 * size - 1)
+        return value.to_bytes(size, "big", signed=True)
+    return value if isinstance(value, bytes) else value.encode()
+
+
+def record_of(content, id_):
+    """Return a part of the file that lies within the record of a memory, around its title."""
+    title = content.index(f"the price is {id_ - 1:03}9 euros".encode())
+    return title - 260, title + 260
+
+
+def flipped(path, copy, chance, column, id_):
+    """Flip a bit of a column of a memory in a copy of a database; return whether the column has one there."""
+    shutil.copy(path, copy)
+    content = bytearray(path.read_bytes())
+    first, last = record_of(content, id_)
+    needle = bytes_of(path, id_, column)
+    at = content.find(needle, first, last) if needle else -1
+    if at < 0:
+        return False
+    content[at + chance.randrange(len(needle))] ^= 1 << chance.randrange(8)
+    copy.write_bytes(content)
+    return True
+
+
+def reads(store):
+    """Return what each way of reading shows of both owners, and what it raises."""
+    filters = looking(owners=(ANN, BOB))
+    yield lambda: store.get(range(1, COUNT + 1), filters)
+    yield lambda: store.recent(filters, limit=COUNT)
+    yield lambda: store.get([*store.ids(ANN), *store.ids(BOB)], filters)
+    yield lambda: [
+        memory
+        for owner in (ANN, BOB)
+        for row in store.changed(owner, 0, limit=COUNT)
+        for memory in store.get([row.id], filters)
+    ]
+
+
+def verdict(path, truth):
+    """Return how many memories were shown wrongly, how many were missing without a word, and the share that was shown."""
+    wrong = silent = shown = asked = 0
+    for number in range(4):
+        told = []
+        try:
+            with contextlib.closing(SqliteStore.open(path, damaged=told.append)) as store:
+                found = [*reads(store)][number]()
+        except StoreError:
+            asked += len(truth)
+            continue
+        asked += len(truth)
+        wrong += sum(truth.get(memory.id) != memory for memory in found)
+        here = {memory.id for memory in found}
+        shown += len(here)
+        silent += len(truth.keys() - here) if not told else 0
+    return wrong, silent, shown / asked
+
+
+@pytest.mark.parametrize(("seed", "count"), [(1, 20), *campaign((2, 400))])
+def test_flipped_bits(whole, tmp_path, seed, count):
+    """Bits flipped in every shown column give no wrong memory, none that is missing silently, and cost no other one."""
+    path, truth = whole
+    chance, done, results = random.Random(seed), [], []
+    copy = tmp_path / "memory.db"
+    while len(done) < count:
+        column = COLUMNS[(seed * 7 + len(done)) % len(COLUMNS)]
+        if flipped(path, copy, chance, column, chance.randrange(1, COUNT + 1)):
+            results.append((column, *verdict(copy, truth)))
+        done.append(column)
+    assert [] == [each for each in results if each[1] or each[2]]
+    assert len(results) > count * 0.6
+    intact = sum(each[3] for each in results) / len(results)
+    assert intact >= 0.99 * (COUNT - 1) / COUNT
+
+
+def test_the_health_of_a_memory_with_a_damaged_row(tmp_path):
+    """The first damaged row that is met is an event, and the memory's health is degraded; others stay visible."""
+    report = RecordingReport()
+    services = RuntimeServices(report=report, clock=FrozenClock(NOW))
+    location = SqliteLocation(state_folder=tmp_path)
+
+    async def titles_there():
+        runtime = await MemoryRuntime.open(Profile(embedding=EmbeddingSettings(provider="none")), location, services)
+        found = await runtime.list(requests.ListRequest(visible=Filters(now=NOW), limit=9))
+        await runtime.close()
+        return [memory.title for memory in found.memories]
+
+    with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as store:
+        store.add([new(f"{number}000 euros", at=number) for number in range(3)], now=NOW - timedelta(days=1))
+    with contextlib.closing(apsw.Connection(str(tmp_path / "memory.db"))) as connection:
+        connection.execute("UPDATE observations SET title = '9000 euros' WHERE id = 2")
+
+    assert ["2000 euros", "0000 euros"] == asyncio.run(titles_there())
+    assert [("memory_rows_damaged", {"remedy": "run `beaver memory check`"})] == report.events
+    assert ["damaged_rows"] == report.degradations
+
+
+@pytest.mark.parametrize("column", ["title", "created_at", "store", "tags"])
+def test_a_damaged_memory_is_forgotten(whole, tmp_path, column):
+    """A reader of all stores can forget a damaged memory, and the store is whole afterwards; a lesser one cannot."""
+    path, truth = whole
+    copy, chance = tmp_path / "memory.db", random.Random(3)
+    id_ = next(id_ for id_ in range(2, COUNT) if flipped(path, copy, chance, column, id_))
+    owner = truth[id_].owner
+    with contextlib.closing(SqliteStore.open(copy)) as store:
+        assert [] == store.forget([id_], looking(owners=(owner,), stores=("social", "shared")), now=NOW)
+        assert [] == store.forget([id_], looking(owners=(Owner(tenant="t", user="other"),)), now=NOW)
+        assert [id_] == store.forget([id_], looking(owners=(owner,)), now=NOW)
+        assert [] == store.check()
+        assert COUNT // 2 - 1 == store.count(owner) == len(store.recent(looking(owners=(owner,)), limit=COUNT))
