@@ -85,7 +85,7 @@ class Place:
 
 @contextmanager
 def step(what: str) -> Iterator[None]:
-    """Say what is done, and how long it took."""
+    """Print the name of a step, and how long it took."""
     print(f"  {what} ...", end="", file=sys.stderr, flush=True)
     began = time.perf_counter()
     yield
