@@ -10,9 +10,12 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from datetime import UTC, datetime
 from pathlib import Path
 
 FACT = "We release on Thursday."
+SAID = "My sister lives in Oslo."
+ASKED = "run 'Where does my sister live?'"
 QUESTION = "run 'When do we release?'"
 
 BROKEN = """
@@ -93,6 +96,14 @@ def main() -> None:
 
         demo.step("Why did it know that?")
         demo.beaver("why", part="local")
+
+        demo.step("It learns by itself from a chat. Correct it; ask for now, and for before.")
+        demo.beaver(f"run '{SAID}'")
+        demo.beaver(ASKED)
+        before = datetime.now(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
+        demo.beaver("memory correct 2 'My sister lives in Rome.'")
+        demo.beaver(ASKED)
+        demo.beaver(f"memory search sister --as-of {before}")
 
         demo.step("Forget it, with the conversation that quotes it, and look for it in the files.")
         demo.beaver("memory forget 1 --yes")

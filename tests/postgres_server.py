@@ -31,7 +31,7 @@ SCHEMA = f"beaver_stores_{os.getpid()}"
 _DEATH_SIGNAL = 1
 """`PR_SET_PDEATHSIG`."""
 
-_SETTINGS = {
+SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",
     "synchronous_commit": "on",
@@ -67,10 +67,12 @@ class Server:
 
     Args:
         data: the folder of the cluster.
+        more: settings of the server, in place of those of tests.
     """
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, **more: str) -> None:
         self.data = data
+        self._settings = SETTINGS | more
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -86,7 +88,7 @@ class Server:
 
     def start(self) -> None:
         """Start the server, and wait until it accepts connections."""
-        settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
+        settings = [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
         words = ["postgres", "-D", str(self.data), "-k", str(self.data.parent), "-h", "", *settings]
         self._process = _run(words, self.data.parent, wait=False)
         while not self._is_ready():
@@ -112,13 +114,13 @@ class Server:
 
 
 @contextlib.contextmanager
-def running(template: Path) -> Iterator[Server]:
-    """Run a server on a copy of a cluster for a block."""
+def running(template: Path, **more: str) -> Iterator[Server]:
+    """Run a server on a copy of a cluster for a block, with more settings than those of tests."""
     with _short_folder() as folder:
         data = folder / "data"
         shutil.copytree(template, data)
         _own(data)
-        server = Server(data)
+        server = Server(data, **more)
         server.start()
         try:
             yield server

@@ -135,6 +135,17 @@ def test_a_second_run(place):
     assert [] == place.target.check()
 
 
+def test_ids_of_the_forgotten(place):
+    """An id that a forgotten memory had is not used again, even if its owner has no other memory."""
+    place.filled()
+    (gone,) = place.engine.add([NewMemory(title="gone", owner=Owner(user="zoe"))])
+    place.engine.forget([gone], looking(owners=(Owner(user="zoe"),), now=NOW.replace(year=2126)))
+    assert () == place.migrate().differences
+    with MemoryEngine(place.target) as engine:
+        (id_,) = engine.add([NewMemory(title="new", owner=Owner(user="zoe"))])
+    assert id_ > gone
+
+
 @pytest.mark.parametrize("steps", [1, 2, 4, 6])
 def test_an_interrupted_run(place, monkeypatch, steps):
     """A run that ends after any step is continued by the next one, with the same result."""

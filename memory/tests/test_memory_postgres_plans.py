@@ -69,6 +69,17 @@ class RecordingCursor:
         self.cursor.executemany(statement, values)
 
 
+def recording(lend, seen):
+    """Return a way to lend connections that keeps their statements."""
+
+    @contextlib.contextmanager
+    def lent():
+        with lend() as connection:
+            yield Recorder(connection, seen)
+
+    return lent
+
+
 @pytest.fixture
 def store():
     url = postgres_server.shared()
@@ -81,14 +92,8 @@ def store():
 def statements(store, monkeypatch):
     """The statements that all calls for one tenant make, with their values."""
     seen = []
-    lend = store._connector._pool.lend
-
-    @contextlib.contextmanager
-    def recorded():
-        with lend() as connection:
-            yield Recorder(connection, seen)
-
-    monkeypatch.setattr(store._connector._pool, "lend", recorded)
+    for pool in (store._connector._pool, store._connector._repeating):
+        monkeypatch.setattr(pool, "lend", recording(pool.lend, seen))
     use(store)
     return seen
 
@@ -111,9 +116,13 @@ def use(store):
     store.change(ids[0], view, event="UPDATE", now=NOW, title="other", terms=b"y", length=1)
     for filters in (view, full):
         store.get(ids, filters)
+        store.recalled(ids, filters, "m")
+        store.matching([Pattern(text="m1")], filters, limit=3, terms=(1, 2))
         store.recent(filters, limit=3)
         store.timeline(ids[1], filters, before=1, after=1)
         store.matching([Pattern(text="m1"), Pattern(text="m", is_prefix=True)], filters, limit=3)
+        store.matching([Pattern(text="m1")], filters, limit=3, terms=(1, 2))
+        store.recalled(ids, filters, "m")
         store.people(filters, query="", limit=3)
     store.history(ids[0], view)
     store.touch(ids, tenant="acme", now=NOW)

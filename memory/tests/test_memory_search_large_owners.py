@@ -29,7 +29,6 @@ from beaver_memory.search.terms import Analyser
 from beaver_memory.store.candidate_store import CandidateRows
 from beaver_memory.store.in_memory import Database, InMemoryStore
 from beaver_memory.store.postgres import PostgresStore
-from beaver_memory.store.postgres.candidates import CandidateSearch
 from beaver_memory.store.protocol import IndexRow
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -395,32 +394,6 @@ def test_phrases_are_found_by_their_words(database, text):
             engine.add([NewMemory(title=title, owner=owner) for title in SPELLED])
             answers.append([hit.memory.title for hit in engine.search(query).hits])
     assert answers[0] == answers[1]
-
-
-def partitions(plan):
-    """Return the tables that a plan reads."""
-    found = {plan["Relation Name"]} if "Relation Name" in plan else set()
-    return found.union(*map(partitions, plan.get("Plans", ())))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_statement_reads_one_partition(database, varied, kind, monkeypatch):
-    """Each statement of a search reads one partition of each table, and no index of vectors."""
-    plans, execute = [], CandidateSearch._execute
-
-    def explained(self, sql, given):
-        row = self._connection.execute(f"EXPLAIN (FORMAT JSON) {sql}", self._params | given).fetchone()
-        plans.append(row[0][0]["Plan"])
-        return execute(self, sql, given)
-
-    monkeypatch.setattr(CandidateSearch, "_execute", explained)
-    with contextlib.closing(opened(database)) as engine:
-        asked(engine, "tea boat", varied, **KINDS[kind])
-    assert len(plans) == 7
-    for plan in plans:
-        tables = [name.rpartition("_")[0] for name in partitions(plan)]
-        assert len(tables) == len({*tables}) > 0
-    assert not any("hnsw" in str(plan) for plan in plans)
 
 
 @pytest.mark.campaign

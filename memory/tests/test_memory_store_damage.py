@@ -160,3 +160,18 @@ def test_the_health_of_a_memory_with_a_damaged_row(tmp_path):
     assert ["2000 euros", "0000 euros"] == asyncio.run(titles_there())
     assert [("memory_rows_damaged", {"remedy": "run `beaver memory check`"})] == report.events
     assert ["damaged_rows"] == report.degradations
+
+
+@pytest.mark.parametrize("column", ["title", "created_at", "store", "tags"])
+def test_a_damaged_memory_is_forgotten(whole, tmp_path, column):
+    """A reader of all stores can forget a damaged memory, and the store is whole afterwards; a lesser one cannot."""
+    path, truth = whole
+    copy, chance = tmp_path / "memory.db", random.Random(3)
+    id_ = next(id_ for id_ in range(2, COUNT) if flipped(path, copy, chance, column, id_))
+    owner = truth[id_].owner
+    with contextlib.closing(SqliteStore.open(copy)) as store:
+        assert [] == store.forget([id_], looking(owners=(owner,), stores=("social", "shared")), now=NOW)
+        assert [] == store.forget([id_], looking(owners=(Owner(tenant="t", user="other"),)), now=NOW)
+        assert [id_] == store.forget([id_], looking(owners=(owner,)), now=NOW)
+        assert [] == store.check()
+        assert COUNT // 2 - 1 == store.count(owner) == len(store.recent(looking(owners=(owner,)), limit=COUNT))

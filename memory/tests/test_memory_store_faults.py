@@ -307,16 +307,74 @@ def unprivileged():
         yield folder, without_override
 
 
-@pytest.mark.parametrize(("file_mode", "expected"), [(0o444, {"read_only"}), (0o000, {"cannot_open"})])
-def test_a_file_that_may_not_be_written(unprivileged, file_mode, expected):
-    """A store that may only be read, or not even that, says so."""
+def test_a_file_that_may_not_be_read(unprivileged):
+    """A store that may not be read says so."""
     folder, nobody = unprivileged
     path = folder / "memory.db"
     SqliteStore.open(path).close()
-    path.chmod(file_mode)
+    path.chmod(0o000)
     with nobody():
-        category = refusal(path, lambda: SqliteStore.open(path))
-    assert category in expected
+        assert "cannot_open" == refusal(path, lambda: SqliteStore.open(path))
+
+
+@pytest.mark.parametrize("file_mode", [0o444, 0o600])
+@pytest.mark.parametrize("folder_mode", [0o555, 0o755])
+def test_a_store_that_may_only_be_read(unprivileged, file_mode, folder_mode):
+    """A store whose file or folder may not be written is read, checked, and refuses to write."""
+    folder, nobody = unprivileged
+    path = folder / "memory.db"
+    with contextlib.closing(SqliteStore.open(path)) as store:
+        store.add([new("kept whale")], now=NOW)
+    path.chmod(file_mode)
+    folder.chmod(folder_mode)
+    with nobody(), contextlib.closing(SqliteStore.open(path)) as store:
+        found = titles(store.recent(looking(), limit=9)), store.matching([Pattern(text="whale")], looking(), limit=9)
+        assert (["kept whale"], []) == (found[0], store.check())
+        if (file_mode, folder_mode) != (0o600, 0o755):
+            assert ["read_only"] * 2 == [refusal(path, lambda: store.add([new("x")], now=NOW)) for _ in range(2)]
+    folder.chmod(0o755)
+    path.chmod(0o600)
+    assert ["kept whale"] == kept(path)
+
+
+def test_a_log_that_may_only_be_read(unprivileged):
+    """The log that a killed process left is read where nothing may be written."""
+    folder, nobody = unprivileged
+    path = folder / "memory.db"
+    subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    folder.chmod(0o555)
+    with nobody(), contextlib.closing(SqliteStore.open(path)) as store:
+        assert ["in the log"] == titles(store.recent(looking(), limit=9))
+
+
+def test_a_store_that_becomes_writable(unprivileged):
+    """A store that could only be read is written again by the first write after the folder allows it."""
+    folder, nobody = unprivileged
+    path = folder / "memory.db"
+    SqliteStore.open(path).close()
+    folder.chmod(0o555)
+    with nobody():
+        store = SqliteStore.open(path)
+        assert [] == store.recent(looking(), limit=9)
+    folder.chmod(0o755)
+    with contextlib.closing(store):
+        store.add([new("written")], now=NOW)
+        assert ["written"] == titles(store.recent(looking(), limit=9))
+
+
+def test_a_store_that_another_process_writes_meanwhile(unprivileged):
+    """A store that was opened for reading alone sees what another process has written since."""
+    folder, nobody = unprivileged
+    path = folder / "memory.db"
+    SqliteStore.open(path).close()
+    folder.chmod(0o555)
+    with nobody():
+        store = SqliteStore.open(path)
+        assert [] == store.recent(looking(), limit=9)
+    folder.chmod(0o755)
+    with contextlib.closing(store), contextlib.closing(SqliteStore.open(path)) as other:
+        other.add([new("of the other")], now=NOW)
+        assert ["of the other"] == titles(store.recent(looking(), limit=9))
 
 
 def test_a_folder_that_may_not_be_written(unprivileged):
@@ -344,8 +402,9 @@ def test_a_home_directory_that_may_only_be_read(unprivileged, tmp_path, made_bef
         store.add([new("of the project", scope="project")], now=NOW)
         with pytest.raises(PersonalStoreError, match="nothing was stored"):
             store.add([new("refused"), new("with it", scope="project")], now=NOW)
-        assert ["of the project"] == titles(store.recent(looking(), limit=9))
-    assert (None if not made_before else "read_only") == (personal.trouble and personal.trouble.category)
+        expected = [*(["of the person"] if made_before else []), "of the project"]
+        assert expected == titles(store.recent(looking(), limit=9))
+    assert personal.trouble is None
 
 
 def test_a_disk_that_is_full(store, path):

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.campaign
 
 README = Path(__file__).parents[2] / "README.md"
 DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
-MOST_LINES, MOST_COLUMNS = 40, 80
+MOST_LINES, MOST_COLUMNS = 45, 80
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,17 @@ def test_it_is_explained(shown):
     """The part of the receipt that is about the local memory is shown."""
     ((first, second, *_),) = parts(shown)["beaver why"]
     assert ("local", True) == (first, second.startswith("Recalled  1 reference of 1 considered"))
+
+
+def test_it_learns_and_is_corrected(shown):
+    """A fact from a chat is known to another process, a correction takes its place, and the older one is found as of then."""
+    said = parts(shown)
+    (search,) = [command for command in said if command.startswith("beaver memory search sister --as-of ")]
+    answers = [line.rpartition(": ")[2] for (line,) in said["beaver run 'Where does my sister live?'"]]
+    ((_, found),) = said[search]
+    assert ["My sister lives in Oslo.", "My sister lives in Rome."] == answers
+    assert "superseded" in found
+    assert found.endswith("My sister lives in Oslo.")
 
 
 def test_what_was_forgotten_is_in_no_file(shown):

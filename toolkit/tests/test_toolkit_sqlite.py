@@ -1,6 +1,7 @@
 """A SQLite file: durable, migrated once, never replaced, and with a category for every error."""
 
 import contextlib
+import errno
 import os
 import stat
 import threading
@@ -14,7 +15,7 @@ from beaver_toolkit.queries import Queries
 from beaver_toolkit.sqlite import connections
 from beaver_toolkit.sqlite.connections import connect, immediate, integrity_problems, make_durable
 from beaver_toolkit.sqlite.database import Database
-from beaver_toolkit.sqlite.errors import DatabaseError, translated
+from beaver_toolkit.sqlite.errors import DatabaseError, category_of, translated
 from beaver_toolkit.sqlite.files import back_up, drop_backups, make, sweep
 from beaver_toolkit.sqlite.migrations import migrate, version_of
 from beaver_toolkit.sqlite.readers import MOST_READERS, ReaderPool
@@ -353,3 +354,36 @@ def test_full_syncs_on_macos(path, monkeypatch, has_cache):
         pragmas = [connection.pragma(name) for name in ("fullfsync", "checkpoint_fullfsync")]
 
     assert [int(has_cache)] * 2 == pragmas
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [(apsw.CantOpenError, "read_only"), (apsw.ReadOnlyError, "read_only"), (apsw.FullError, "disk_full")],
+)
+def test_a_database_that_can_only_be_read(database, path, monkeypatch, error, expected):
+    """A database that cannot be opened for writing is read all the same, and refuses to write."""
+    add(database)
+    database.close()
+
+    def fail(*_, **__):
+        raise error("no")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("beaver_toolkit.sqlite.database.connect", fail)
+        with contextlib.closing(Database.open_or_view(path, [FIRST])) as viewed:
+            found = viewed.connection.execute("SELECT text FROM notes").get
+            refused = category(lambda: add(viewed))
+        read, older = texts(path), category(lambda: Database.open_or_view(path, [FIRST, SECOND]))
+
+    assert ("kept", expected, expected, ["kept"]) == (found, viewed.unwritable, refused, read)
+    assert older in {"cannot_open", "read_only", "disk_full"}
+
+
+def test_a_full_disk_by_any_error():
+    """An index of the log that cannot grow, a quota and a limit of the file size count as a full disk."""
+    cannot_grow = apsw.IOError("disk I/O error")
+    cannot_grow.extendedresult = apsw.SQLITE_IOERR_SHMSIZE
+
+    assert ["disk_full", "disk_full", "io_error"] == [
+        category_of(each) for each in (cannot_grow, OSError(errno.EDQUOT, "quota"), apsw.IOError("x"))
+    ]

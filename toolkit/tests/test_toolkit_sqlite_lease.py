@@ -24,6 +24,7 @@ def path(tmp_path):
 @pytest.fixture(autouse=True)
 def _no_patience(monkeypatch):
     monkeypatch.setattr(lease, "DOUBT_SECONDS", 0.05)
+    monkeypatch.setattr(lease, "RESCUE_SECONDS", 0.05)
 
 
 def opened(path):
@@ -128,7 +129,6 @@ def test_a_log_that_cannot_be_saved(path):
             reader.execute("BEGIN")
             reader.execute("SELECT * FROM notes").fetchall()
             add(database, "second")
-            database.connection.set_busy_timeout(1)
             beside(path, "-wal").unlink()
 
             assert "log_lost" == refusal(database.verify)

@@ -89,6 +89,11 @@ class SessionDatabase:
         with self._opened().transaction() as connection:
             yield connection
 
+    @property
+    def unwritable(self) -> str:
+        """Why the database can only be read, as a category; empty if it can be written."""
+        return self._opened().unwritable
+
     def close(self) -> None:
         """Close the connection, if there is one."""
         database, self._database = self._database, None
@@ -97,6 +102,6 @@ class SessionDatabase:
 
     def _opened(self) -> Database:
         if self._database is None:
-            self._database = Database.open(self._path, read_migrations(PACKAGE), secure_delete=True)
+            self._database = Database.open_or_view(self._path, read_migrations(PACKAGE), secure_delete=True)
         self._database.verify()
         return self._database

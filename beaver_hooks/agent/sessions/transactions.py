@@ -53,7 +53,8 @@ class Work:
 
     def begin(self, session: str, user: str | None, limit: int, now: datetime, *, trust: Trust) -> Resumed:
         """Return a session for its next turn; add it unless it exists."""
-        self.ensure(session, user, now, trust)
+        if not self._database.unwritable:
+            self.ensure(session, user, now, trust)
         self.check(session, user, trust)
         return self.resume(session, limit)
 

@@ -79,6 +79,11 @@ class RuleExtractor:
             yield from _kept(said, features, words)
 
 
+def asks_to_remember(text: str) -> bool:
+    """Return whether a message asks to remember a statement in it."""
+    return bool(_asked(sentences(text), vocabulary_of(text))[0])
+
+
 def _answered(before: Sequence[Utterance]) -> tuple[str, ...]:
     """Return the words of the question that ends the text before a message, for searches."""
     asked = [each.text for each in sentences(before[-1].text) if each.is_question] if before else []

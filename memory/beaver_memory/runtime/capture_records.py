@@ -33,6 +33,10 @@ def _texts(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(values)
 
 
+def _ids(values: Iterable[int]) -> tuple[int, ...]:
+    return tuple(values)
+
+
 @attrs.frozen(kw_only=True)
 class CaptureRequest:
     """Finds statements worth remembering in a conversation, and stores what the gates admit.
@@ -122,7 +126,7 @@ class CorrectRequest:
         source: who corrects; the dispatcher says it, and a model cannot name the user.
     """
 
-    ids: tuple[int, ...] = field(converter=tuple, validator=max_len(100))
+    ids: tuple[int, ...] = field(converter=_ids, validator=max_len(100))
     text: str = field(default="", validator=[instance_of(str), max_len(LONGEST)])
     memory: NewMemory | None = None
     own: Filters

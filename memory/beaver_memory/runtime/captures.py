@@ -75,9 +75,13 @@ class Captures:
         engine: the engine.
         profile: how capture works.
         services: of the process; `ask_model` asks the small model.
+        has_project: whether memories that name no project belong to one.
     """
 
-    def __init__(self, engine: MemoryEngine, profile: CaptureProfile, services: RuntimeServices) -> None:
+    def __init__(
+        self, engine: MemoryEngine, profile: CaptureProfile, services: RuntimeServices, *, has_project: bool
+    ) -> None:
+        self._has_project = has_project
         self._engine, self._profile, self._services = engine, profile, services
         self._clock = services.clock
         self._budget = BudgetGate(profile.budget)
@@ -243,14 +247,14 @@ class Captures:
             keywords=candidate.keywords,
             source=CAPTURE,
             origin=evidence.turn,
+            evidence=evidence.excerpt,
             confidence=candidate.confidence,
             created_at=said.when,
             **waits,
         )
 
     def _scope(self, candidate: Candidate, own: Filters) -> Scope:
-        is_project = bool(own.project) or self._engine.is_joint
-        return "project" if is_project and candidate.kind not in GLOBAL_KINDS else "global"
+        return "project" if (own.project or self._has_project) and candidate.kind not in GLOBAL_KINDS else "global"
 
     # --- Writing and reading back -------------------------------------------------------------------------------
 
@@ -325,6 +329,13 @@ def _correction(old: Memory, request: CorrectRequest, now: datetime) -> NewMemor
         return attrs.evolve(request.memory, **place)
     if not request.text.strip():
         raise InvalidRequest("text", "must not be empty")
-    changed = {"title": request.text.strip(), "narrative": "", "facts": (), "summary": "", "keywords": ()}
+    changed = {
+        "title": request.text.strip(),
+        "narrative": "",
+        "facts": (),
+        "summary": "",
+        "keywords": (),
+        "evidence": "",
+    }
     valid = {"created_at": now, "valid_from": None, "valid_until": None, "expires_at": None}
     return _new(old, **changed, **valid, source=request.source, origin="correction", confidence=1.0, tags=_tags(old))

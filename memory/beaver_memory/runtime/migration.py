@@ -7,7 +7,7 @@ is read from both stores and compared by a digest; rows that differ are copied o
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from beaver_memory.store.bounds import LARGEST
 from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS, JointStore
 from beaver_memory.store.protocol import IndexRow, MemoryStore, SingleStore, VectorRow
 from beaver_memory.store.shared import MemoryCopy
+from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.store.tenant import TenantStore
 from beaver_memory.texts import moment
 
@@ -108,7 +109,7 @@ class Migration:
 
     def run(self, *, dry: bool = False) -> MigrationReport:
         """Copy what the tenant lacks, and compare both stores; with `dry` count only."""
-        owners = list(dict.fromkeys(owner for part in self._parts for owner in part.store.owners()))
+        owners = list(dict.fromkeys(owner for part in self._parts for owner in _owners(part.store)))
         marks = {owner: self._marks(owner) for owner in owners}
         there = {owner: _versions(self._target, owner) for owner in {*owners, *self._target.owners()}}
         self._refuse_others(marks, there)
@@ -213,37 +214,50 @@ class Migration:
                 yield f"Summaries of sessions of the user {owner.user!r} differ."
 
     def _different(self, owner: Owner) -> set[int]:
-        ours, theirs = self._digests(owner), self._digests_of_target(owner)
+        ours, unchanged = self._digests(owner)
+        theirs = self._digests_of_target(owner, unchanged)
         self._progress(self._done, self._total, "comparing")
         return {id_ for id_ in {*ours, *theirs} if ours.get(id_) != theirs.get(id_)}
 
-    def _digests(self, owner: Owner) -> dict[int, bytes]:
+    def _digests(self, owner: Owner) -> tuple[dict[int, bytes], set[int]]:
+        """Return the digests of an owner's memories by their new ids, and the ids of those that never changed."""
         found: dict[int, bytes] = {}
+        unchanged: set[int] = set()
         for part in self._parts:
             rows = [row for row in _changed(part.store, owner) if _is_copied(part, row)]
             for page in _pages(rows):
-                found |= {copy.row.id: _digest(self._renamed(copy)) for copy in self._page(part, owner, page)}
+                for copy in self._page(part, owner, page):
+                    found[copy.row.id] = _digest(self._renamed(copy))
+                    if copy.memory is not None and not copy.history and copy.added_at == copy.memory.updated_at:
+                        unchanged.add(copy.row.id)
             for model in self._models:
                 for row in _vectors(part.store, owner, model):
                     _add(found, row.id + part.ids, model, attrs.evolve(row, version=row.version + part.versions))
-        return found
+        return found, unchanged
 
-    def _digests_of_target(self, owner: Owner) -> dict[int, bytes]:
+    def _digests_of_target(self, owner: Owner, unchanged: Collection[int]) -> dict[int, bytes]:
+        """Return the digests of the copies; the history of a memory that never changed is not asked for."""
         found: dict[int, bytes] = {}
         whole = Part(store=self._target)
         for page in _pages([*_changed(self._target, owner)]):
-            found |= {copy.row.id: _digest(copy) for copy in self._page(whole, owner, page)}
+            found |= {copy.row.id: _digest(copy) for copy in self._page(whole, owner, page, unchanged)}
         for model in self._models:
             for row in _vectors(self._target, owner, model):
                 _add(found, row.id, model, row)
         return found
 
-    def _page(self, part: Part, owner: Owner, rows: Iterable[IndexRow]) -> Iterator[MemoryCopy]:
+    def _page(
+        self, part: Part, owner: Owner, rows: Iterable[IndexRow], unchanged: Collection[int] = ()
+    ) -> Iterator[MemoryCopy]:
         given = [*rows]
         filters = Filters(owners=(owner,), lapsed=True, now=self._now)
         memories = {memory.id: memory for memory in part.store.get([row.id for row in given], filters)}
         for row in given:
-            yield self._copied(part, row, memories.get(row.id), filters)
+            memory = memories.get(row.id)
+            if memory is not None and row.id in unchanged:
+                yield MemoryCopy(row=row, memory=memory, added_at=memory.updated_at)
+            else:
+                yield self._copied(part, row, memory, filters)
 
     def _renamed(self, copy: MemoryCopy) -> MemoryCopy:
         """Return a copy with the project that it gets in the tenant."""
@@ -261,6 +275,11 @@ def _parts(source: MemoryStore) -> tuple[Part, ...]:
     if personal is None:
         return (mine,)
     return mine, Part(store=personal, ids=PERSONAL_IDS, versions=PERSONAL_VERSIONS, everywhere=True)
+
+
+def _owners(store: SingleStore) -> list[Owner]:
+    """Return the owners of a store; in files also those whose memories are all forgotten, for their ids."""
+    return store.known_owners() if isinstance(store, SqliteStore) else store.owners()
 
 
 def _changed(store: SingleStore, owner: Owner, after: int = 0) -> Iterator[IndexRow]:
@@ -298,7 +317,7 @@ def _pages(items: list[Any]) -> Iterator[list[Any]]:
 
 def _digest(copy: MemoryCopy) -> bytes:
     """Return the digest of everything that a memory consists of."""
-    memory = None if copy.memory is None else sorted(attrs.asdict(copy.memory).items())
+    memory = None if copy.memory is None else attrs.astuple(copy.memory, recurse=False)
     row = (copy.row.id, copy.row.version, copy.row.gone, copy.row.terms, copy.row.length)
     changes = [(each.event, each.at, sorted(each.old.items()), sorted(each.new.items())) for each in copy.history]
     return hashlib.sha256(repr((memory, row, copy.added_at, changes)).encode("utf-8", "replace")).digest()

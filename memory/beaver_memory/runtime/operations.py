@@ -71,6 +71,7 @@ from beaver_memory.runtime.requests import (
 )
 from beaver_memory.runtime.stores import tenant_store
 from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS
+from beaver_toolkit.sqlite.errors import UNWRITABLE
 
 FITS = 0.01
 """The lowest score of a memory that fits a search; the date alone gives half of it."""
@@ -104,11 +105,11 @@ class Operations:
         self.engine, self._embedder = engine, embedder
         self._profile = profile
         self._has_project = isinstance(location, PostgresLocation) and bool(location.project)
+        self._captures = Captures(engine, profile.capture, services, has_project=self.has_project)
         self.clock, self.trace, self.troubles = services.clock, services.trace, services.troubles
         self._touched: set[tuple[str, int]] = set()
         self._exports = ExportPages(engine)
         self._recovery = Recovery(engine, embedder, profile, location)
-        self._captures = Captures(engine, profile.capture, services)
         self._lock = threading.Lock()
 
     # --- Writing ------------------------------------------------------------------------------------------------
@@ -386,5 +387,9 @@ class Operations:
         """Store which memories were recalled, and close the engine. Closing again does nothing."""
         try:
             self.write_touches()
+        except StoreError as error:
+            # On a disk that is read-only or full the next recall counts again.
+            if error.category not in UNWRITABLE:
+                raise
         finally:
             self.engine.close()

@@ -745,7 +745,7 @@ def test_each_command_is_listed_once(local):
     """The list of commands has each command once, including those that only conversations have."""
     names = [line.split()[1] for line in local().out.splitlines()]
 
-    assert (sorted({*names}), {"why", "overview", "active", "recent", "status"}) == (
+    assert (sorted({*names}), {"why", "overview", "active", "recent", "status", "pending"}) == (
         sorted(names),
         {*names} - {*group.commands},
     )
@@ -1052,3 +1052,19 @@ def test_many_that_were_added_are_counted(tmp_path, monkeypatch, capsys, termina
 
     said = "Added 2 memories; `beaver memory reindex` embeds them now.\n" if terminal else ""
     assert (0, True) == (code, capsys.readouterr().err.endswith(said))
+
+
+def test_a_damaged_memory_is_named_and_forgotten(local, tmp_path):
+    """`check` names a damaged memory with the command that erases it, and that command does."""
+    id_ = local("add", "The price is 1000 euros.", "--scope", "project").out.strip()
+    connection = sqlite3.connect(database(tmp_path))
+    with connection:
+        connection.execute("UPDATE observations SET title = 'The price is 9000 euros.'")
+    connection.close()
+    checked = local("check")
+    refused = local("forget", "--damaged", id_)
+    gone = local("forget", "--damaged", id_, "--yes")
+
+    assert f"`beaver memory forget --damaged {id_} --yes`" in checked.out + checked.err
+    assert (2, "Forgot 1 damaged memory.\n") == (refused.code, gone.out)
+    assert 0 == local("check").code

@@ -46,6 +46,8 @@ def settings_of(cls, prefix=""):
 def shown(default):
     if default is None or isinstance(default, bool):
         return {None: "`null`", True: "`true`", False: "`false`"}[default]
+    if default == ():
+        return "`[]`"
     return f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
 
 

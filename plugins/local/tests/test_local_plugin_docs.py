@@ -33,7 +33,7 @@ def settings_of(cls, prefix=""):
 def test_settings(name, default):
     """The table has each setting with its default, and the embedder's settings that most users need."""
     rows = [row for row in re.findall(r"^\| (`.+?) \| (.*?) \|", README, re.MULTILINE) if f"`{name}`" in row[0]]
-    shown = {True: "`true`", False: "`false`"}.get(
+    shown = {True: "`true`", False: "`false`", (): "`[]`"}.get(
         default, f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
     )
 

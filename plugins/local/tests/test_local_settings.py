@@ -8,7 +8,10 @@ from beaver_hooks.config.converter import structure
 from beaver_hooks_local.settings import PATH, LocalSettings
 from beaver_hostspecs import ConfigurationError
 
-SETTINGS = "`enabled`, `databasePath`, `store`, `embedding`, `vectors`, `promptIndex`, `recall`, `ranking`, `traceFile`"
+SETTINGS = (
+    "`enabled`, `databasePath`, `store`, `embedding`, `vectors`, `promptIndex`, `recall`, `capture`, `ranking`, "
+    "`traceFile`"
+)
 
 
 def load(section):

@@ -19,7 +19,7 @@ NAMES = sorted(SCHEMAS)
         ("memory_get", "ids"),
         (
             "memory_write",
-            "expires facts narrative related_files related_people session_key source store tags title token_count type",
+            "expires facts narrative related_files related_people session_key source store supersedes tags title token_count type",
         ),
         ("memory_history", "observation_id"),
         ("memory_people", "query"),

@@ -217,3 +217,24 @@ async def test_wrong_arguments_are_told_to_the_model(memory):
     assert [("local", OutcomeKind.REJECTED, {"reason": "arguments"})] == [
         (plane, kind, dict(facts)) for plane, kind, facts in report.outcomes
     ]
+
+
+def test_supersedes(memory):
+    """`supersedes` puts a memory in place of an older one at its place, and reports both."""
+    report = RecordingReport()
+    old = say(memory, title="Billing is deployed from main.", store="shared")["id"]
+    answer = say(memory, report, title="Billing is deployed from stable.", supersedes=old)
+    assert {"outcome": "superseded", "id": answer["id"], "superseded": [old]} == answer
+    assert [("local", OutcomeKind.SUPERSEDED, {"memory": answer["id"], "superseded": (old,)})] == report.outcomes
+    assert Store.SHARED == stored(memory, answer["id"]).store
+    ended = Visibility.of_turn(turn()).own(memory.clock.now(), lapsed=True)
+    assert memory.operations.engine.get([old], ended)[0].valid_until is not None
+
+
+def test_supersedes_what_the_user_may_not_change(memory):
+    """A memory of another user, or an unknown one, cannot be superseded; nothing is written."""
+    old = say(memory, title="Billing is deployed from main.")["id"]
+    for at, id_ in ((turn(user="bob"), old), (turn(), 99)):
+        answer = say(memory, at=at, title="Billing is deployed from stable.", supersedes=id_)
+        assert ("rejected", True) == (answer["outcome"], "`supersedes`" in answer["reason"])
+    assert 1 == memory.operations.engine.store.count(Owner(user="ann"))

@@ -36,6 +36,22 @@ def connect(path: Path, *, busy_seconds: float | None = None, vfs: str | None = 
     return connection
 
 
+def connect_reading(path: Path, *, busy_seconds: float | None = None) -> "apsw.Connection":
+    """Open an existing file for reading where it cannot be written: it, its folder or its disk is read-only or full.
+
+    SQLite reads a log there only if the index of the log is there, too. Without a log the file is opened as one that no
+    process changes.
+    """
+    sqlite = driver()
+    flags = sqlite.SQLITE_OPEN_READONLY | sqlite.SQLITE_OPEN_URI
+    log = path.with_name(f"{path.name}-wal")
+    has_log = log.exists() and log.stat().st_size > 0
+    mode = "mode=ro" if has_log else "immutable=1"
+    connection: apsw.Connection = sqlite.Connection(f"{path.absolute().as_uri()}?{mode}", flags=flags)
+    connection.set_busy_timeout(round((BUSY_SECONDS if busy_seconds is None else busy_seconds) * 1000))
+    return connection
+
+
 def make_durable(connection: "apsw.Connection", *, secure_delete: bool = False) -> None:
     """Use a write-ahead log, and sync every commit before it returns.
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 from beaver_toolkit.files import create_once, sweep
 from beaver_toolkit.sqlite import connections
-from beaver_toolkit.sqlite.connections import connect, immediate, make_durable
-from beaver_toolkit.sqlite.errors import DatabaseError, driver, translated
+from beaver_toolkit.sqlite.connections import connect, connect_reading, immediate, make_durable
+from beaver_toolkit.sqlite.errors import UNWRITABLE, DatabaseError, category_of, driver, faults, translated
 from beaver_toolkit.sqlite.lease import Lease, close_unchanged
 from beaver_toolkit.sqlite.migrations import migrate, version_of
 
@@ -21,10 +21,12 @@ class Database:
 
     Attributes:
         connection: for statements inside `transaction`, or for reading after `verify`.
+        unwritable: why it can only be read, as a category; empty if it can be written.
     """
 
-    def __init__(self, connection: "apsw.Connection", lease: Lease) -> None:
+    def __init__(self, connection: "apsw.Connection", lease: Lease, *, unwritable: str = "") -> None:
         self.connection = connection
+        self.unwritable = unwritable
         self._lease = lease
 
     @classmethod
@@ -73,7 +75,42 @@ class Database:
             if not path.exists():
                 raise DatabaseError("missing")
             seconds = connections.BUSY_SECONDS if busy_seconds is None else busy_seconds
-            return cls(*Lease.open(path, reader, seconds=seconds))
+            try:
+                return cls(*Lease.open(path, reader, seconds=seconds))
+            except faults() as error:
+                if category_of(error) not in UNWRITABLE:
+                    raise
+                return cls._view(path, migrations, DatabaseError(category_of(error)))
+
+    @classmethod
+    def open_or_view(cls, path: Path, migrations: Sequence[str], *, secure_delete: bool = False) -> Self:
+        """Open a database for writing; where that is impossible, for reading.
+
+        Raises:
+            DatabaseError: it cannot be read either.
+        """
+        try:
+            return cls.open(path, migrations, secure_delete=secure_delete)
+        except DatabaseError as error:
+            if error.category not in UNWRITABLE or not path.exists() or path.is_symlink():
+                raise
+            return cls._view(path, migrations, error)
+
+    @classmethod
+    def _view(cls, path: Path, migrations: Sequence[str], why: DatabaseError) -> Self:
+        def reader() -> "apsw.Connection":
+            connection = connect_reading(path)
+            with _closed_on_error(connection):
+                if version_of(connection) != len(migrations):
+                    raise why  # an earlier version would have to be migrated
+            return connection
+
+        try:
+            connection, lease = Lease.open(path, reader, seconds=connections.BUSY_SECONDS)
+        except faults() as error:
+            raise why from error
+        category = "disk_full" if why.category == "disk_full" else "read_only"
+        return cls(connection, lease, unwritable=category)
 
     def close(self) -> None:
         """Close the connection."""
@@ -100,6 +137,8 @@ class Database:
         Raises:
             DatabaseError: nothing of the block was written, or a file lost its name before the end.
         """
+        if self.unwritable:
+            raise DatabaseError(self.unwritable)
         with translated(self.connection):
             self.verify()
             with immediate(self.connection):

@@ -30,6 +30,10 @@ _CATEGORIES = {
 """By the name of apsw's class; any other class of apsw is `failed`."""
 
 
+UNWRITABLE = frozenset({"read_only", "cannot_open", "disk_full"})
+"""Categories of errors after which a database may still be readable."""
+
+
 class DatabaseError(Exception):
     """An operation of the database failed.
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 DOUBT_SECONDS = 2.0
 """How long files may differ from the record: SQLite replaces them when a process closes and another one opens."""
 
+RESCUE_SECONDS = 5.0
+"""How long moving the content of a log into its database waits for other processes that use the log."""
+
 _ENDINGS = ("", "-wal", "-shm")
 _MARK = b"!"
 """In the record: a process has noticed other files by these names."""
@@ -103,6 +106,8 @@ class Lease:
         # Where the database is lost, its log must not become part of the next database of that name.
         mode = engine.SQLITE_CHECKPOINT_FULL if is_log else engine.SQLITE_CHECKPOINT_TRUNCATE
         try:
+            # Another process may be at the same work.
+            connection.set_busy_timeout(round(RESCUE_SECONDS * 1000))
             pages, moved = connection.wal_checkpoint(mode=mode)
         except engine.Error:
             pages, moved = 1, 0
@@ -118,7 +123,9 @@ class Lease:
             # Released first: of two that end at once, the later one then finds the lock free.
             _unlock(lock)
             if _locked(lock, shared=False) and _is_at(lock, self._lock_file) and _MARK not in _record_in(lock):
-                self._lock_file.unlink(missing_ok=True)
+                # It stays in a folder that cannot be written.
+                with contextlib.suppress(OSError):
+                    self._lock_file.unlink()
         finally:
             _unlock(lock)
             os.close(lock)

@@ -34,71 +34,113 @@ _ANY_PLACE = frozenset({"owners", "stores", "lapsed", "now"})
 """Filters that hide no memory by where it belongs."""
 
 
+@attrs.frozen(kw_only=True)
+class Counted:
+    """Figures of all that a search may see, of one moment, and the candidates by words.
+
+    Attributes:
+        live: how many memories the owner has.
+        memories: how many of them are visible.
+        length: how many terms these have together.
+        frequencies: how many of these have each term.
+        best: memories with one of the rarer words, roughly in the order of the ranking.
+    """
+
+    live: int
+    memories: int = 0
+    length: int = 0
+    frequencies: Mapping[int, int] = attrs.field(factory=dict)
+    best: Sequence[int] = ()
+
+
 class CandidateSearch:
-    """Finds candidates of one owner, on a connection that sees one moment.
+    """Finds candidates of one owner: `counted` and `nearest` in any order or at once, then `found`.
 
     Args:
-        connection: the connection.
         key: the owner.
         filters: the conditions for visible memories.
         model: number and name of the model of the vectors.
+        wanted: the query.
     """
 
-    def __init__(self, connection: Any, key: OwnerKey, filters: Filters, model: tuple[int, str]) -> None:
-        self._connection = connection
+    def __init__(self, key: OwnerKey, filters: Filters, model: tuple[int, str], wanted: Wanted) -> None:
         self._key = key
         self._model = model
+        self._wanted = wanted
         self._which = conditions(filters)
-        self._is_open = _is_open(filters)
         self._params = self._which.params | {"tenant": key.tenant, "owner": key.owner, "model": model[0]}
+        self.is_open = _is_open(filters)
 
-    def found(self, wanted: Wanted) -> CandidateRows:
-        """Return the candidates, and figures of all that is visible."""
-        live, memories, length = self._figures()
+    def counted(self, connection: Any) -> Counted:
+        """Return the figures and the candidates by words; the connection sees one moment."""
+        row = next(iter(self._read(connection, "figures" if self.is_open else "visible_figures")), (0, 0, 0))
+        live, memories, length = map(int, row)
         if not memories:
-            return CandidateRows()
-        words = dict(zip(wanted.terms, salted(self._key, wanted.terms), strict=True))
-        frequencies = self._frequencies(words)
+            return Counted(live=live)
+        words = dict(zip(self._wanted.terms, salted(self._key, self._wanted.terms), strict=True))
+        frequencies = self._frequencies(connection, words)
         known = {words[term]: count for term, count in frequencies.items() if count}
-        best = self._best_by_words(known, memories, length / memories, wanted.width)
-        near = self._nearest(wanted, hides=memories < live) if wanted.vector else []
-        links = self._links([*best[: wanted.width], *near])
-        ids = list(dict.fromkeys([*best, *near, *(id_ for pair in links for id_ in pair)]))
-        rows = self._read("rows", ids=ids)
-        vectors = self._read("vectors", ids=ids) if wanted.vector else ()
+        best = self._best_by_words(connection, known, memories, length / memories)
+        return Counted(live=live, memories=memories, length=length, frequencies=frequencies, best=best)
+
+    def nearest(self, connection: Any, *, hides: bool = False) -> list[int]:
+        """Return the memories that are nearest by vectors.
+
+        Args:
+            connection: a connection.
+            hides: whether the filters hide memories.
+        """
+        if not self._wanted.vector:
+            return []
+        visible = _SQL["visible"].format(conditions=self._which.sql) if hides else ""
+        vector = self._wanted.vector
+        given = {"vector": embeddings.half_of(vector), "dimensions": len(vector) // 2, "limit": self._wanted.width}
+        return [id_ for (id_,) in self._execute(connection, _SQL["nearest"].format(visible=visible), given)]
+
+    def found(self, connection: Any, counted: Counted, near: Sequence[int] | None) -> CandidateRows:
+        """Return the candidates.
+
+        Args:
+            connection: a connection that sees one moment.
+            counted: the result of `counted`.
+            near: the result of `nearest` without filters, `None` if they hide memories by where these belong.
+        """
+        if not counted.memories:
+            return CandidateRows()
+        if near is None or counted.memories < counted.live:
+            near = self.nearest(connection, hides=counted.memories < counted.live)
+        links = self._links(connection, [*counted.best[: self._wanted.width], *near])
+        ids = list(dict.fromkeys([*counted.best, *near, *(id_ for pair in links for id_ in pair)]))
+        rows = self._read(connection, "rows", ids=ids)
+        vectors = self._read(connection, "vectors", ids=ids) if self._wanted.vector else ()
         return CandidateRows(
             rows=tuple(map(index_row_of, rows)),
             vectors=tuple(embeddings.whole(vectors, self._model[1])),
             neighbours=links,
-            memories=memories,
-            length=length,
-            frequencies=frequencies,
+            memories=counted.memories,
+            length=counted.length,
+            frequencies=counted.frequencies,
         )
 
-    def _figures(self) -> tuple[int, int, int]:
-        """Return how many memories the owner has, how many of them are visible, and the length of these together."""
-        row = next(iter(self._read("figures" if self._is_open else "visible_figures")), (0, 0, 0))
-        live, memories, length = map(int, row)
-        return live, memories, length
-
-    def _frequencies(self, words: Mapping[int, int]) -> dict[int, int]:
+    def _frequencies(self, connection: Any, words: Mapping[int, int]) -> dict[int, int]:
         """Return how many visible memories have each term."""
         if not words:
             return {}
         given = {f"word{place}": [word] for place, word in enumerate(words.values())}
         each = ", ".join(_SQL["frequency"].format(word=name, conditions=self._which.of_live) for name in given)
-        (row,) = self._execute(_SQL["frequencies"].format(each=each), given)
+        (row,) = self._execute(connection, _SQL["frequencies"].format(each=each), given)
         return dict(zip(words, row, strict=True))
 
-    def _best_by_words(self, frequencies: Mapping[int, int], memories: int, mean: float, width: int) -> list[int]:
+    def _best_by_words(self, connection: Any, frequencies: Mapping[int, int], memories: int, mean: float) -> list[int]:
         """Return memories with one of the rarer words, roughly in the order of the ranking.
 
         Args:
+            connection: a connection.
             frequencies: how many memories have each word.
             memories: how many memories there are.
             mean: their mean length.
-            width: how many are wanted.
         """
+        width = self._wanted.width
         rare = _rarer(frequencies, enough=SPARE * width, most=RARE * memories)
         if not rare:
             return []
@@ -109,40 +151,24 @@ class CandidateSearch:
             rarity = math.log(1 + (memories + _FEW - count + 0.5) / (count + 0.5))
             given |= {f"word{place}": [word], f"weight{place}": rarity}
         sql = _SQL["best_by_words"].format(score=" + ".join(weights), conditions=self._which.of_live)
-        return [id_ for (id_,) in self._execute(sql, given)]
+        return [id_ for (id_,) in self._execute(connection, sql, given)]
 
-    def _nearest(self, wanted: Wanted, *, hides: bool) -> list[int]:
-        """Return the memories that are nearest by vectors.
-
-        Args:
-            wanted: the query.
-            hides: whether the filters hide memories.
-        """
-        visible = _SQL["visible"].format(conditions=self._which.sql) if hides else ""
-        given = {
-            "vector": embeddings.half_of(wanted.vector),
-            "dimensions": len(wanted.vector) // 2,
-            "limit": wanted.width,
-        }
-        return [id_ for (id_,) in self._execute(_SQL["nearest"].format(visible=visible), given)]
-
-    def _links(self, ids: Sequence[int]) -> frozenset[tuple[int, int]]:
+    def _links(self, connection: Any, ids: Sequence[int]) -> frozenset[tuple[int, int]]:
         """Return pairs of memories that follow one another in a session, of which some are one."""
         earlier, later = (
             _SQL["link"].format(side=side, order=order, conditions=self._which.sql)
             for side, order in (("<", "DESC"), (">", "ASC"))
         )
-        rows = self._execute(
-            _SQL["links"].format(earlier=earlier, later=later), {"ids": [*dict.fromkeys(ids)], "window": WINDOW}
-        )
+        given = {"ids": [*dict.fromkeys(ids)], "window": WINDOW}
+        rows = self._execute(connection, _SQL["links"].format(earlier=earlier, later=later), given)
         found = [pair for id_, before, after in rows for pair in ((before, id_), (id_, after))]
         return frozenset((one, other) for one, other in found if one is not None and other is not None)
 
-    def _read(self, name: str, **given: Any) -> Iterable[Sequence[Any]]:
-        return self._execute(_SQL[name].format(conditions=self._which.sql), given)
+    def _read(self, connection: Any, name: str, **given: Any) -> Iterable[Sequence[Any]]:
+        return self._execute(connection, _SQL[name].format(conditions=self._which.sql), given)
 
-    def _execute(self, sql: str, given: dict[str, Any]) -> Iterable[Sequence[Any]]:
-        rows: Iterable[Sequence[Any]] = self._connection.execute(sql, self._params | given, binary=True).fetchall()
+    def _execute(self, connection: Any, sql: str, given: dict[str, Any]) -> Iterable[Sequence[Any]]:
+        rows: Iterable[Sequence[Any]] = connection.execute(sql, self._params | given, binary=True).fetchall()
         return rows
 
 

@@ -39,7 +39,7 @@ class Connector:
     Args:
         url: the address of the database.
         schema: the schema of the tables.
-        most: how many connections there may be, and as many for statements that are planned once.
+        most: how many connections there may be; half of them are for statements that are planned once.
         scripts: the migrations, oldest first; the store's own unless given.
     """
 
@@ -56,8 +56,9 @@ class Connector:
         self._schema = schema
         self._scripts = read_scripts() if scripts is None else tuple(scripts)
         self._pid = os.getpid()
-        self._pool = ConnectionPool(partial(self._connect, _FOR_VALUES), self._address.place, most)
-        self._repeating = ConnectionPool(partial(self._connect, _ONCE), self._address.place, most)
+        half, place = most // 2, self._address.place
+        self._pool = ConnectionPool(partial(self._connect, _FOR_VALUES), place, most - half)
+        self._repeating = ConnectionPool(partial(self._connect, _ONCE), place, half) if half else self._pool
         self._path = ""
         self._closed = False
         self.identity = ""

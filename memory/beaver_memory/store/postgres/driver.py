@@ -1,5 +1,6 @@
 """Imports psycopg when the first store is opened, and prepares its connections."""
 
+import logging
 from collections.abc import Generator
 from functools import cache
 from types import ModuleType
@@ -68,6 +69,9 @@ def _vector_dumper() -> Any:
 def _connection_class() -> type["psycopg.Connection[Any]"]:
     import psycopg  # noqa: PLC0415 - see `driver`
     from psycopg.waiting import Ready, Wait  # noqa: PLC0415
+
+    # psycopg logs a lost connection beside the error that it raises; without a handler it would write to the terminal.
+    logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
     class Connection(psycopg.Connection[Any]):
         """Sends all of a pipeline before it waits for the answer.

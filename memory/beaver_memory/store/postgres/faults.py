@@ -32,15 +32,13 @@ _BY_STATE = {
 
 _BY_WORDS = (
     ("too many", "busy"),
+    ("the database system", "starting"),
     ("password", "password"),
     ("authentication failed", "password"),
     ("no pg_hba.conf entry", "password"),
     ("role ", "password"),
     ("database ", "no_database"),
     ("remaining connection slots", "busy"),
-    ("starting up", "starting"),
-    ("shutting down", "starting"),
-    ("recovery mode", "starting"),
     ("certificate", "tls"),
     ("SSL", "tls"),
 )

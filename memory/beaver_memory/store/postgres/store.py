@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any
 
@@ -64,7 +65,7 @@ class PostgresStore:
         Args:
             url: `postgresql://user:password@host:port/database`, with the options of libpq.
             schema: the schema of the tables.
-            connections: how many connections this process may have, and as many for the searches of indexes.
+            connections: how many connections this process may have; half of them are for searches.
             connect_seconds: how long a connection may take to be made; as the address says unless given.
 
         Raises:
@@ -308,12 +309,20 @@ class PostgresStore:
 
     def candidates(self, owner: Owner, filters: Filters, wanted: Wanted) -> CandidateRows:
         """Return the visible memories of an owner that are best by words, nearest by vectors, or beside such ones."""
-        with self._connector.moment() as connection:
-            key = self._owners.key(connection, owner)
-            if key is None or not filters.stores:
-                return CandidateRows()
+        with self._owned(owner) as (connection, key):
             number = 0 if wanted.model is None else self._models.number(connection, wanted.model)
-            return CandidateSearch(connection, key, filters, (number, wanted.model or "")).found(wanted)
+        search = CandidateSearch(key, filters, (number, wanted.model or ""), wanted)
+        # Words and vectors are searched at once, on two connections; none waits for the other while it holds one.
+        with ThreadPoolExecutor(1, "beaver-memory-nearest") as beside:
+            near = beside.submit(self._nearest, search) if search.is_open else None
+            with self._connector.moment() as connection:
+                counted = search.counted(connection)
+        with self._connector.moment() as connection:
+            return search.found(connection, counted, None if near is None else near.result())
+
+    def _nearest(self, search: CandidateSearch) -> list[int]:
+        with self._connector.reading() as connection:
+            return search.nearest(connection)
 
     def last_vector(self, owner: Owner, model: str) -> int:
         """Return the version of the newest embedding by `model`, 0 if there is none."""

@@ -18,10 +18,17 @@ import apsw
 from beaver_memory.errors import DamagedRow, StoreError
 from beaver_memory.store.sqlite.damage import Damage
 from beaver_memory.store.sqlite.owners import OwnerNumbers
-from beaver_memory.store.sqlite.preparation import PACKAGE, Migrating, make_unless_there_is_a_log, prepare, silently
+from beaver_memory.store.sqlite.preparation import (
+    PACKAGE,
+    Migrating,
+    make_unless_there_is_a_log,
+    prepare,
+    silently,
+    view,
+)
 from beaver_memory.store.sqlite.row_sums import register
-from beaver_toolkit.sqlite.connections import NO_INODE, connect, immediate, inode_of
-from beaver_toolkit.sqlite.errors import DatabaseError, category_of, faults
+from beaver_toolkit.sqlite.connections import NO_INODE, connect, connect_reading, immediate, inode_of
+from beaver_toolkit.sqlite.errors import UNWRITABLE, DatabaseError, category_of, faults
 from beaver_toolkit.sqlite.files import sweep
 from beaver_toolkit.sqlite.lease import Lease, close_unchanged
 from beaver_toolkit.sqlite.migrations import read_migrations
@@ -34,6 +41,8 @@ PATIENCE = 30.0
 _CLEANER_PATIENCE = 0.2
 _CACHE_KIB = {"reader": 8_192, "writer": 32_768, "cleaner": 1_024}
 _LOG_PAGES = 1_000
+
+_FAULTS = (StoreError, DatabaseError, apsw.Error, OSError)
 
 _HARMLESS = frozenset({"locked", "disk_full", "closed", "forked"})
 """Categories of errors after which the connections can be used as before."""
@@ -72,6 +81,7 @@ class Connector:
         self._cleaner: apsw.Connection | None = None
         self._logged_pages = 0
         self._lease: Lease | None = None
+        self.unwritable = ""
         self._closed = False
         self.identity = ""
         self._damage = damage or Damage()
@@ -136,8 +146,11 @@ class Connector:
         self._own()
         with self._lock, self._faults():
             self._verify()
+            if self.unwritable:
+                self._drop(always=True)
+                self._connect()
             if self._writer is None:
-                raise StoreError(self._path, "closed")
+                raise StoreError(self._path, self.unwritable or "closed")
             yield self._writer
 
     def empty_log(self) -> None:
@@ -167,12 +180,38 @@ class Connector:
             raise StoreError(self._path, "missing")
         if self._path.stat().st_size == 0:
             raise StoreError(self._path, "emptied")
-        self._writer, self._lease = Lease.open(self._path, self._prepared, seconds=self._patience)
-        _wait(self._writer, PATIENCE)
-        self._cleaner = self._connection("cleaner")
-        self._read_something(self._cleaner)
+        try:
+            self._writer, self._lease = Lease.open(self._path, self._prepared, seconds=self._patience)
+        except _FAULTS as error:
+            category = _category(error)
+            if category not in UNWRITABLE:
+                raise
+            self._connect_reading("disk_full" if category == "disk_full" else "read_only", error)
+        else:
+            self.unwritable = ""
+            _wait(self._writer, PATIENCE)
+            self._cleaner = self._connection("cleaner")
+            self._read_something(self._cleaner)
         # The file may be an older copy, in which owners have other numbers.
         self.owners = OwnerNumbers(self._damage)
+
+    def _connect_reading(self, category: str, why: Exception) -> None:
+        """Serve reads alone; the next write tries again to open the store for writing."""
+        self.unwritable = category
+        try:
+            connection, self._lease = Lease.open(self._path, self._viewed, seconds=self._patience)
+        except _FAULTS:
+            raise why from None
+        close_unchanged(connection)
+
+    def _viewed(self) -> apsw.Connection:
+        connection = self._connection("reader")
+        try:
+            self.identity = view(connection, self._path, self._scripts, self.identity)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _prepared(self) -> apsw.Connection:
         connection = self._connection("writer")
@@ -186,7 +225,10 @@ class Connector:
     def _connection(self, kind: str) -> apsw.Connection:
         files = self._files.name if kind == "cleaner" else None
         seconds = _CLEANER_PATIENCE if kind == "cleaner" else self._patience
-        connection = connect(self._path, busy_seconds=seconds, vfs=files)
+        if kind == "reader" and self.unwritable:
+            connection = connect_reading(self._path, busy_seconds=seconds)
+        else:
+            connection = connect(self._path, busy_seconds=seconds, vfs=files)
         connection.pragma("cache_size", -_CACHE_KIB[kind])
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         # Without it SQLite plans a statement anew for each use, as a value might fit a partial index.
@@ -203,11 +245,15 @@ class Connector:
             self._refuse_lost_files()
 
     def _reader(self) -> apsw.Connection:
+        unwritable = self.unwritable
         connection = self._connection("reader")
         connection.pragma("query_only", 1)
         register(connection)
         self._read_something(connection)
-        return connection
+        if unwritable == self.unwritable:
+            return connection
+        close_unchanged(connection)
+        return self._reader()
 
     def _own(self) -> None:
         if os.getpid() != self._pid:
@@ -221,6 +267,9 @@ class Connector:
         if lease is not None and not lease.fault():
             return
         with self._lock:
+            if self.unwritable:
+                # Another process writes to the file now.
+                self._drop()
             self._refuse_lost_files()
             if self._lease is None:
                 self._connect()
@@ -303,6 +352,10 @@ def _end(lease: Lease | None, cleaner: apsw.Connection | None, fault: str) -> No
             cleaner.close()
     if lease is not None:
         lease.end()
+
+
+def _category(error: Exception) -> str:
+    return error.category if isinstance(error, (StoreError, DatabaseError)) else category_of(error)
 
 
 def _wait(connection: apsw.Connection, seconds: float) -> None:

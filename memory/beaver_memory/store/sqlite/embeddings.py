@@ -128,6 +128,11 @@ def renew(connection: apsw.Connection, owner: OwnerKey, id_: int) -> None:
     connection.executemany(_SQL["set_vector_version"], changes)
 
 
+def drop_of_memory(connection: apsw.Connection, tenant: int, id_: int) -> None:
+    """Delete all embeddings of a memory."""
+    connection.execute(_SQL["drop_vectors_of_memory"], (tenant, id_))
+
+
 def erase(connection: apsw.Connection, owner: OwnerKey, id_: int, created_at: int) -> None:
     """Delete all embeddings of a forgotten memory."""
     connection.execute(_SQL["drop_vectors_of_memory"], (owner[0], id_))

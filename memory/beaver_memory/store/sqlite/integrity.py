@@ -23,8 +23,8 @@ MOST_NAMED = 20
 
 _FAILURES = {
     "memory": (
-        "Memory {id}{tenant} fails its checksum and is not shown: `beaver memory export --damaged` writes what is left"
-        " of it, and `beaver memory forget {id}` erases it."
+        "Memory {id}{tenant} fails its checksum and is not shown: restore it from a backup, or erase it with"
+        " `beaver memory forget --damaged {id} --yes`."
     ),
     "embedding": "An embedding of memory {id}{tenant} fails its checksum: the memory is found by its words only.",
     "history": "An entry in the history of memory {id}{tenant} fails its checksum and is not shown.",
@@ -57,14 +57,21 @@ def stats(connection: apsw.Connection, path: Path) -> dict[str, Any]:
     }
 
 
-def problems(connection: apsw.Connection, damage: Damage) -> list[str]:
-    """Return the problems of the store, one sentence each."""
+def problems(connection: apsw.Connection, damage: Damage, *, writable: bool = True) -> list[str]:
+    """Return the problems of the store, one sentence each.
+
+    Args:
+        connection: a connection within a transaction.
+        damage: notes the rows that fail their checksums.
+        writable: whether it may write; the word index is compared with the memories only then.
+    """
     damaged = [f"The file is damaged: {each}." for each in integrity_problems(connection)]
     if damaged:
         return damaged
     strays = len(connection.execute("PRAGMA foreign_key_check").fetchall())
     references = [f"{strays} rows refer to rows that do not exist."] if strays else []
-    return [*references, *_failures(connection, damage), *_broken_rules(connection), *_word_problems(connection)]
+    words = _word_problems(connection) if writable else []
+    return [*references, *_failures(connection, damage), *_broken_rules(connection), *words]
 
 
 def _failures(connection: apsw.Connection, damage: Damage) -> list[str]:

@@ -82,6 +82,29 @@ def prepare(
     return identity
 
 
+def view(connection: apsw.Connection, path: Path, scripts: Sequence[str], known: str) -> str:
+    """Return the identity of a store that can only be read.
+
+    Args:
+        connection: the connection.
+        path: the database.
+        scripts: the migrations, oldest first.
+        known: the identity that the store must have, or an empty text.
+
+    Raises:
+        StoreError: the file is no store, another store, or of another version, which needs a migration.
+    """
+    if int(connection.pragma("application_id")) != APPLICATION:
+        raise StoreError(path, "not_ours")
+    version = version_of(connection)
+    if version != len(scripts):
+        raise StoreError(path, "newer" if version > len(scripts) else "read_only")
+    identity = str(connection.execute(_SQL["identity"]).get)
+    if known not in {"", identity}:
+        raise StoreError(path, "replaced")
+    return identity
+
+
 def _make_durable(connection: apsw.Connection) -> None:
     make_durable(connection, secure_delete=True)
     connection.pragma("foreign_keys", 1)

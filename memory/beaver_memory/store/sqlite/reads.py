@@ -33,10 +33,15 @@ def visible(
     rows = connection.execute(sql, (json.dumps(wanted), owners.tenant, *owners.names, *which.params))
     found = {memory.id: memory for memory in whole_memories(rows, owners.names, owners.damaged)}
     if len(found) < len(wanted):
-        rest = json.dumps([id_ for id_ in wanted if id_ not in found])
-        for (id_,) in connection.execute(_SQL["damaged_among"].format(fails=FAILS), (rest, owners.tenant)):
+        for id_ in damaged_among(connection, owners, [id_ for id_ in wanted if id_ not in found]):
             owners.damaged(id_)
     return found
+
+
+def damaged_among(connection: apsw.Connection, owners: TenantOwners, ids: Iterable[int]) -> list[int]:
+    """Return the ids of a tenant's memories that fail their checksums."""
+    given = (json.dumps(usable(ids)), owners.tenant)
+    return [id_ for (id_,) in connection.execute(_SQL["damaged_among"].format(fails=FAILS), given)]
 
 
 def recent(connection: apsw.Connection, owners: TenantOwners, filters: Filters, limit: int) -> list[Memory]:

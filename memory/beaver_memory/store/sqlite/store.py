@@ -30,11 +30,12 @@ from beaver_memory.store.sqlite import (
 )
 from beaver_memory.store.sqlite.connections import PATIENCE, Connector
 from beaver_memory.store.sqlite.damage import Damage, DamageTold
-from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, TenantOwners, live, live_owners, tenant_number
+from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, TenantOwners, live, live_owners, owners, tenant_number
 from beaver_memory.store.sqlite.preparation import Migrating, silently
 from beaver_memory.store.sqlite.sqlite_vec import VecTables
 from beaver_memory.store.sqlite.version_cache import VersionCache
 from beaver_memory.texts import micros
+from beaver_toolkit.sqlite.errors import UNWRITABLE
 from beaver_toolkit.sqlite.files import drop_backups
 
 
@@ -248,6 +249,11 @@ class SqliteStore:
         with self._connector.reading() as connection:
             return live_owners(connection)
 
+    def known_owners(self) -> list[Owner]:
+        """Return all owners, those too whose memories are all forgotten."""
+        with self._connector.reading() as connection:
+            return list(owners(connection).values())
+
     def unembedded(self, owner: Owner, model: str, *, limit: int) -> list[tuple[int, str]]:
         """Return ids and texts of live memories that have no embedding by `model`, newest first."""
         self._begin(model)
@@ -303,8 +309,14 @@ class SqliteStore:
 
     def check(self) -> list[str]:
         """Return the problems of the store, one sentence each; an empty list if it is whole."""
-        with self._connector.writing() as connection:
-            return integrity.problems(connection, self._damage)
+        try:
+            with self._connector.writing() as connection:
+                return integrity.problems(connection, self._damage)
+        except StoreError as error:
+            if error.category not in UNWRITABLE:
+                raise
+        with self._connector.reading() as connection:
+            return integrity.problems(connection, self._damage, writable=False)
 
     def _verify_analyser(self, connection: apsw.Connection) -> None:
         if self._analyser is not None and (why := rebuild_terms.trouble(connection, self._analyser)):
@@ -318,7 +330,8 @@ class SqliteStore:
     def _index_words(self) -> None:
         with self._connector.reading() as connection:
             done, upto = word_index.last_indexed(connection), word_index.last_added(connection)
-        while done < upto:
+        # Where nothing can be written, the words of the newest memories stay unknown to it.
+        while done < upto and not self._connector.unwritable:
             with self._connector.writing() as connection:
                 done = word_index.index_words(connection, upto)
 

@@ -8,7 +8,7 @@ import apsw
 import attrs
 
 from beaver_memory.filters import Filters
-from beaver_memory.records import Memory
+from beaver_memory.records import Memory, Owner, Store
 from beaver_memory.store.changes import changed, columns
 from beaver_memory.store.checksums import change_checksum
 from beaver_memory.store.rows import EMBEDDED, SEARCHED, checksum_of, checksum_of_forgotten, stored, told
@@ -16,9 +16,17 @@ from beaver_memory.store.sqlite import embeddings, sqlite_vec
 from beaver_memory.store.sqlite.inserts import add_labels, count_people, drop_labels
 from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
-from beaver_memory.store.sqlite.reads import visible
+from beaver_memory.store.sqlite.reads import damaged_among, visible
 from beaver_memory.store.sqlite.versions import next_version
-from beaver_memory.store.sqlite.word_index import add_words, drop_words, last_indexed, row_of, scrub, words_of
+from beaver_memory.store.sqlite.word_index import (
+    add_words,
+    drop_words,
+    last_indexed,
+    rebuild_words,
+    row_of,
+    scrub,
+    words_of,
+)
 from beaver_memory.texts import cleaned, micros
 
 _SQL = sqlite_queries("update")
@@ -70,7 +78,30 @@ def forget(
             words |= words_of(connection, memory)
         _erase(connection, keys[memory.owner], memory, micros(now))
     scrub(connection, words)
-    return [id_ for id_ in dict.fromkeys(ids) if id_ in found]
+    gone = {*found, *_forget_damaged(connection, owners, [id_ for id_ in ids if id_ not in found], filters, now)}
+    return [id_ for id_ in dict.fromkeys(ids) if id_ in gone]
+
+
+def _forget_damaged(
+    connection: apsw.Connection, owners: TenantOwners, ids: Sequence[int], filters: Filters, now: datetime
+) -> list[int]:
+    """Erase memories that fail their checksums; return their ids.
+
+    A damaged row does not tell its store, so only a reader of all stores may erase it.
+    """
+    if not owners or {*filters.stores} != {*Store}:
+        return []
+    erased = []
+    for id_ in damaged_among(connection, owners, ids):
+        for key in owners:
+            created = connection.execute(_SQL["moment_in_index"], (*key, id_)).get
+            if created is not None:
+                _erase_damaged(connection, key, owners.names[key[1]], (id_, created, micros(now)))
+                erased.append(id_)
+                break
+    if erased:
+        rebuild_words(connection)
+    return erased
 
 
 def touch(connection: apsw.Connection, tenant: int, ids: Iterable[int], now: datetime) -> None:
@@ -116,16 +147,38 @@ def _note(connection: apsw.Connection, tenant: int, id_: int, entry: tuple[str, 
     connection.execute(_SQL["add_history"], (tenant, id_, event, at, checksum, old, new))
 
 
+def _erase_damaged(connection: apsw.Connection, key: OwnerKey, owner: Owner, memory: tuple[int, int, int]) -> None:
+    """Erase a damaged memory, given as its id, its moment and now, without reading its row."""
+    id_, created, _ = memory
+    # The entries of a damaged row in the indexes are not those that SQLite would delete.
+    connection.execute(_SQL["renew_indexes"])
+    connection.execute(_SQL["drop_labels_of_memory"], (*key, id_))
+    connection.execute(_SQL["unqueue_memory"], (*key, id_))
+    settings = "owner = ?, created_at = ?"
+    connection.execute(_SQL["change_memory"].format(settings=settings), (key[1], created, key[0], id_))
+    _empty(connection, key, owner, memory)
+    connection.execute(_SQL["count_mentions_again"], key)
+    connection.execute(_SQL["drop_unmentioned_people"], key)
+
+
 def _erase(connection: apsw.Connection, owner: OwnerKey, memory: Memory, now: int) -> None:
     tenant, id_, created = owner[0], memory.id, stored("created_at", memory.created_at)
     drop_words(connection, tenant, id_)
     drop_labels(connection, owner, id_, created, memory)
     embeddings.erase(connection, owner, id_, created)
+    _empty(connection, owner, memory.owner, (id_, created, now))
+    count_people(connection, owner, memory.related_people)
+
+
+def _empty(connection: apsw.Connection, key: OwnerKey, owner: Owner, memory: tuple[int, int, int]) -> None:
+    """Erase the content of a memory, given as its id, its moment and now."""
+    id_, created, now = memory
+    tenant = key[0]
+    embeddings.drop_of_memory(connection, tenant, id_)
     sqlite_vec.erase(connection, tenant, id_)
     connection.execute(_SQL["drop_archived"], (tenant, id_))
     connection.execute(_SQL["empty_history"], (tenant, id_))
     _note(connection, tenant, id_, ("FORGET", now, "{}", "{}"))
-    checksum = checksum_of_forgotten(memory.owner, id_, created, now)
-    version = next_version(connection, owner, more=-1)
+    checksum = checksum_of_forgotten(owner, id_, created, now)
+    version = next_version(connection, key, more=-1)
     connection.execute(_SQL["empty_memory"], (version, checksum, now, now, tenant, id_))
-    count_people(connection, owner, memory.related_people)

@@ -74,6 +74,11 @@ def words_of(connection: apsw.Connection, memory: Memory) -> set[bytes]:
     return {str(token).encode() for each in tokens for group in each for token in group}
 
 
+def rebuild_words(connection: apsw.Connection) -> None:
+    """Make the word index anew from the memories."""
+    connection.execute(_SQL["rebuild_words"])
+
+
 def scrub(connection: apsw.Connection, words: Iterable[bytes]) -> None:
     """Rebuild the word index if it still holds a word that no memory uses any more.
 

@@ -7,6 +7,7 @@ The user names a memory by its id. A command shows only memories that its user m
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
+from beaver_hooks_local.correction_handlers import correct, pending, undo
 from beaver_hooks_local.errors import CommandRefused
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.recall.recaller import Recall
@@ -245,6 +246,9 @@ RUNS: Mapping[str, Run] = MappingProxyType(
         "pin": pin,
         "unpin": unpin,
         "forget": forget,
+        "correct": correct,
+        "undo": undo,
+        "pending": pending,
         "status": status,
     }
 )

@@ -1,12 +1,20 @@
 """The open memory as the plugin uses it: the operations of the engine, and recall. Blocking."""
 
 from beaver_hooks_local.recall.recaller import Recaller
-from beaver_hooks_local.settings import LocalSettings
+from beaver_hooks_local.settings import CaptureSettings, LocalSettings
 from beaver_hostspecs import Setup
+from beaver_memory.capture.gates.budget import Budget
 from beaver_memory.records import Scope
 from beaver_memory.runtime.memory_runtime import MemoryRuntime
 from beaver_memory.runtime.operations import Operations
-from beaver_memory.runtime.profile import Location, PostgresLocation, Profile, RuntimeServices, SqliteLocation
+from beaver_memory.runtime.profile import (
+    CaptureProfile,
+    Location,
+    PostgresLocation,
+    Profile,
+    RuntimeServices,
+    SqliteLocation,
+)
 
 GLOBAL_TYPES = frozenset({"preference"})
 """Types of memories that hold in all projects."""
@@ -38,9 +46,28 @@ class LocalMemory:
         return "project" if (project or self.operations.has_project) and type_ not in GLOBAL_TYPES else "global"
 
 
+def _capture_profile(settings: CaptureSettings) -> CaptureProfile:
+    return CaptureProfile(
+        enabled=settings.enabled,
+        extractor=settings.extractor,
+        budget=Budget(
+            per_turn=settings.per_turn,
+            per_day=settings.per_day,
+            model_calls_per_day=settings.model_calls_per_day,
+        ),
+        paths=settings.paths,
+        projects=settings.projects,
+    )
+
+
 def make_runtime(settings: LocalSettings, setup: Setup, services: RuntimeServices) -> MemoryRuntime:
     """Return the runtime of the memory that the settings describe, not yet started."""
-    profile = Profile(embedding=settings.embedding, vectors=settings.vectors, formula=settings.ranking.formula)
+    profile = Profile(
+        embedding=settings.embedding,
+        vectors=settings.vectors,
+        formula=settings.ranking.formula,
+        capture=_capture_profile(settings.capture),
+    )
     return MemoryRuntime(profile, location_of(settings, setup), services)
 
 

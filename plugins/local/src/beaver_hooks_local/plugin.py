@@ -13,6 +13,7 @@ from beaver_hooks_local.settings import PATH, LocalSettings
 from beaver_hooks_local.trace_file import TraceFile
 from beaver_hooks_local.upgrade_bar import UpgradeBar
 from beaver_hostspecs import (
+    Answer,
     Clock,
     Command,
     ConfigurationError,
@@ -25,6 +26,7 @@ from beaver_hostspecs import (
     Setup,
     SystemClock,
     Tool,
+    ToolResult,
     Turn,
     hookimpl,
 )
@@ -34,6 +36,7 @@ from beaver_memory.runtime.troubles import STORE, Troubles
 
 if TYPE_CHECKING:
     # Their imports are slow, and a user who has not enabled this memory must not wait for them.
+    from beaver_hooks_local.capture.turn_capture import TurnCapture
     from beaver_hooks_local.memory import LocalMemory
     from beaver_memory.runtime.memory_runtime import MemoryRuntime
     from beaver_memory.runtime.operations import Operations
@@ -51,6 +54,9 @@ GRACE = 1.0
 
 START_SECONDS = 180.0
 """The longest time for opening, which backs up and upgrades a store of an older version."""
+
+CAPTURE_SECONDS = 4.0
+"""How long `stop` waits for the capture of the last messages."""
 
 STOP_SECONDS = CLOSE_SECONDS
 """How long `stop` waits for running calls."""
@@ -75,6 +81,7 @@ class Local:
         self._clock = clock or SystemClock()
         self._runtime: MemoryRuntime | None = None
         self._memory: LocalMemory | None = None
+        self._capture: TurnCapture | None = None
 
     @property
     def memory(self) -> "LocalMemory":
@@ -104,7 +111,7 @@ class Local:
         return PluginInfo(
             contract="1.0",
             version=VERSION,
-            summary="memories in one local database: recalled before each prompt, searched and written through tools",
+            summary="memories in one local database: learned from conversations, recalled before each prompt",
             settings=LocalSettings,
             settings_path=PATH,
             rules=(RULE,),
@@ -124,7 +131,11 @@ class Local:
         seconds = self.settings.embedding.timeout_seconds + GRACE
         postgres = self.settings.store.postgres
         connecting = 0.0 if postgres is None else postgres.connect_seconds + GRACE
-        return Deadlines(before_prompt=max(5.0, seconds, connecting), start=START_SECONDS, stop=STOP_SECONDS + GRACE)
+        return Deadlines(
+            before_prompt=max(5.0, seconds, connecting),
+            start=START_SECONDS,
+            stop=CAPTURE_SECONDS + STOP_SECONDS + GRACE,
+        )
 
     @hookimpl
     async def start(self) -> None:
@@ -133,16 +144,24 @@ class Local:
         Raises:
             PluginUnavailable: the database cannot be used, or the settings of the embedder do not fit; says why.
         """
-        self._runtime = await asyncio.to_thread(self._made)
+        self._runtime = await asyncio.to_thread(self._made, self._small_model())
         try:
             await self._runtime.start()
         except (EngineError, ConfigurationError) as error:
             raise PluginUnavailable(str(error).rstrip(".")) from error
         self._memory = self._opened(self._runtime.operations)
+        self._capture = self._made_capture()
+        self._capture.begin()
 
     @hookimpl
     async def stop(self) -> None:
-        """Store which memories were recalled, and close the memory. Report a call that hangs, and leave it running."""
+        """Capture the messages that wait, store which memories were recalled, and close the memory.
+
+        Report a call that hangs, and leave it running.
+        """
+        capture, self._capture = self._capture, None
+        if capture is not None:
+            await self._ended(capture)
         runtime, self._runtime, self._memory = self._runtime, None, None
         if runtime is not None and (await runtime.close()).outcome == "incomplete":
             self.setup.report.event("memory_stop_incomplete", seconds=STOP_SECONDS)
@@ -159,7 +178,7 @@ class Local:
         """Offer the commands under `/memory local`."""
         from beaver_hooks_local.commands import offered  # noqa: PLC0415 - loaded for an enabled memory only
 
-        return tuple(offered(self.serve))
+        return offered(self.serve, self.flush)
 
     @hookimpl
     async def before_prompt(self, turn: Turn, report: Report) -> Contribution | None:
@@ -176,6 +195,29 @@ class Local:
             self._runtime.wake()
         return Contribution(references=recall.references) if recall.references else None
 
+    @hookimpl
+    async def on_tool_result(self, turn: Turn, result: ToolResult) -> None:
+        """Keep how a tool ended, until its turn is captured."""
+        if self._capture is not None:
+            self._capture.tool(turn, result)
+
+    @hookimpl
+    async def after_prompt(self, turn: Turn, answer: Answer, report: Report) -> None:
+        """Capture memories from the session, once enough of its messages wait."""
+        if self._capture is not None:
+            await self._capture.committed(turn, answer, report)
+
+    @hookimpl
+    async def on_turn_dropped(self, turn: Turn) -> None:
+        """Forget the tool results of a turn without an answer."""
+        if self._capture is not None:
+            self._capture.dropped(turn)
+
+    async def flush(self) -> None:
+        """Capture the messages that wait, before a command shows or changes captured memories."""
+        if self._capture is not None:
+            await self._capture.flush()
+
     async def serve(self, work: "Callable[[LocalMemory], T]", /, *, wrote: bool = False) -> T:
         """Return the result of `work`; see `Serving`.
 
@@ -186,7 +228,7 @@ class Local:
         memory = self.memory
         return await self.runtime.run(lambda _: work(memory), wrote=wrote)
 
-    def _made(self) -> "MemoryRuntime":
+    def _made(self, ask_model: Callable[[str], object] | None) -> "MemoryRuntime":
         """Make the runtime, in a thread because its imports are slow."""
         from beaver_hooks_local.memory import make_runtime  # noqa: PLC0415 - see above
 
@@ -197,6 +239,7 @@ class Local:
             trace=self._trace(),
             troubles=self._troubles,
             migrating=UpgradeBar(),
+            ask_model=ask_model,
         )
         return make_runtime(self.settings, self.setup, services)
 
@@ -204,6 +247,26 @@ class Local:
         from beaver_hooks_local.memory import LocalMemory  # noqa: PLC0415 - loaded for an enabled memory only
 
         return LocalMemory(operations, self.settings, reference_tokens=self.setup.reference_tokens)
+
+    def _small_model(self) -> Callable[[str], object] | None:
+        from beaver_hooks_local.capture.small_model import asker  # noqa: PLC0415 - loaded for an enabled memory only
+
+        model = self.setup.services.small_model
+        seconds = self.settings.capture.model_seconds
+        return None if model is None else asker(model, asyncio.get_running_loop(), seconds)
+
+    def _made_capture(self) -> "TurnCapture":
+        from beaver_hooks_local.capture.turn_capture import TurnCapture  # noqa: PLC0415 - as above
+
+        return TurnCapture(self.settings.capture, self.serve, self._clock, self.setup.report)
+
+    async def _ended(self, capture: "TurnCapture") -> None:
+        """Capture the messages that wait; a failure must not keep the memory from closing."""
+        try:
+            async with asyncio.timeout(CAPTURE_SECONDS):
+                await capture.end()
+        except (TimeoutError, EngineError) as error:
+            self.setup.report.event("memory_capture_failed", error=type(error).__name__)
 
     def _trace(self) -> Callable[..., None]:
         if self.settings.trace_file is None:

@@ -11,6 +11,7 @@ from beaver_memory.embedding.settings import EmbeddingSettings
 
 PATH = "memory.local"
 
+Extractor = Literal["rules", "model", "hybrid"]
 Formula = Literal["context", "weighted", "seed-002", "seed-003", "rrf"]
 
 _whole = Check(
@@ -71,6 +72,36 @@ class RankingSettings:
 
 
 @attrs.frozen(kw_only=True)
+class CaptureSettings:
+    """Settings of capture: how the memory learns from conversations by itself."""
+
+    enabled: bool = setting(default=True, help="whether the memory learns from conversations by itself")
+    extractor: Extractor = setting(
+        default="rules",
+        help="what finds memories: `rules`, the small `model` that the host lends, or `hybrid` of both",
+    )
+    min_turn_messages: int = setting(
+        default=4,
+        help="how many messages of a session are captured together; the rest is captured when the session ends",
+        validator=_count(1, 100),
+    )
+    per_turn: int = setting(default=3, help="the most memories that are captured together", validator=_count(1, 20))
+    per_day: int = setting(
+        default=200, help="the most memories that are captured of a user in a day", validator=_count(1, 10_000)
+    )
+    model_calls_per_day: int = setting(
+        default=200, help="the most calls of the small model in a day", validator=_count(0, 100_000)
+    )
+    model_seconds: float = setting(
+        default=20.0, help="the most seconds that a call of the small model may take", validator=between(0.1, 120)
+    )
+    paths: tuple[str, ...] = setting(
+        default=(), help="patterns of paths: a session that touches one of them teaches the memory nothing"
+    )
+    projects: tuple[str, ...] = setting(default=(), help="patterns of projects whose sessions teach the memory nothing")
+
+
+@attrs.frozen(kw_only=True)
 class LocalSettings:
     """The settings of the plugin; camelCase in the file."""
 
@@ -92,6 +123,9 @@ class LocalSettings:
         default=PromptIndexSettings(), help="the memory index: a list of titles beside what is recalled"
     )
     recall: RecallSettings = setting(default=RecallSettings(), help="what is recalled before a prompt, and when")
+    capture: CaptureSettings = setting(
+        default=CaptureSettings(), help="how the memory learns from conversations by itself"
+    )
     ranking: RankingSettings = setting(default=RankingSettings(), help="how memories are ranked")
     trace_file: Path | None = setting(
         default=None,

@@ -9,7 +9,7 @@ import pytest
 from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.agent.sessions.database import DATABASE
 from beaver_hooks.agent.sessions.store import SessionStore
-from beaver_hostspecs import Message
+from beaver_hostspecs import Message, Trust
 from beaver_toolkit.sqlite import connections, database
 
 ASKED = Message(role="user", text="kept")
@@ -154,3 +154,24 @@ async def test_many_at_the_same_time(store):
     whole = [message.text for message in await store.history("a", 1000)][1:]
 
     assert {(f"p{n}", f"a{n}") for n in range(50)} == {*zip(whole[::2], whole[1::2], strict=True)}
+
+
+async def test_a_disk_that_is_read_only(tmp_path, monkeypatch):
+    """Sessions on a disk that cannot be written are read, a turn begins without storing its session, and writes fail."""
+    store = SessionStore.open(tmp_path / "state")
+    await store.ensure("a")
+    await store.append_exchange("a", [Message(role="user", text="kept")])
+    await store.close()
+
+    def fail(*_, **__):
+        raise apsw.CantOpenError("unable to open database file")
+
+    monkeypatch.setattr(database, "connect", fail)
+    store = SessionStore.open(tmp_path / "state")
+    old, new = await store.begin("a", trust=Trust.FULL), await store.begin("b", trust=Trust.FULL)
+    with pytest.raises(StorageError, match="is read-only"):
+        await store.append_exchange("a", [Message(role="user", text="lost")])
+    listed = [each.id for each in await store.list()]
+    await store.close()
+
+    assert (["kept"], (), ["a"]) == ([each.text for each in old.history], new.history, listed)

@@ -21,7 +21,8 @@ SET version = ?, checksum = ?, deleted_at = ?, updated_at = ?, store = '', type 
     session = '', agent = '', source = '', pinned = 0, expires_at = NULL, valid_from = NULL, valid_until = NULL,
     last_accessed_at = NULL, confidence = 0.0, importance = 0.0, mention_count = 1, token_count = 0, length = 0,
     hash = x'', speaker = '', origin = '', tags = '[]', keywords = '[]', related_files = '[]', related_people = '[]',
-    terms = x'', title = '', summary = '', facts = '[]', narrative = ''
+    terms = x'', title = '', summary = '', facts = '[]', narrative = '',
+    evidence = ''
 WHERE tenant = ? AND id = ?
 
 -- name: empty_history
@@ -31,3 +32,30 @@ WHERE tenant = ? AND memory = ?
 
 -- name: drop_archived
 DELETE FROM observation_archive WHERE tenant = ? AND original_observation_id = ?
+
+-- name: moment_in_index
+-- The index gives the moment, whatever the row says.
+SELECT o.created_at
+FROM observations AS o INDEXED BY observations_by_time
+WHERE o.tenant = ? AND o.owner = ? AND o.deleted_at IS NULL AND o.id = ?
+
+-- name: renew_indexes
+REINDEX observations
+
+-- name: drop_labels_of_memory
+DELETE FROM observation_labels WHERE tenant = ? AND owner = ? AND memory = ?
+
+-- name: unqueue_memory
+DELETE FROM unembedded WHERE tenant = ? AND owner = ? AND memory = ?
+
+-- name: count_mentions_again
+UPDATE people
+SET mention_count = (
+    SELECT count(*)
+    FROM observation_labels AS l
+    WHERE l.tenant = people.tenant AND l.owner = people.owner AND l.label = 'person:' || people.folded
+)
+WHERE tenant = ? AND owner = ?
+
+-- name: drop_unmentioned_people
+DELETE FROM people WHERE tenant = ? AND owner = ? AND mention_count = 0

@@ -7,7 +7,9 @@ Each command opens a host with the plugin in service, calls the plugin, and clos
 import click
 
 from beaver_hooks_local.cli.add import add
+from beaver_hooks_local.cli.capture import capture
 from beaver_hooks_local.cli.change import forget, pin, unpin
+from beaver_hooks_local.cli.corrections import correct, review, undo
 from beaver_hooks_local.cli.embedders import embedder
 from beaver_hooks_local.cli.explain import explain
 from beaver_hooks_local.cli.export import export
@@ -34,6 +36,10 @@ for each in (
     search,
     show,
     add,
+    capture,
+    correct,
+    undo,
+    review,
     pin,
     unpin,
     forget,

@@ -56,13 +56,22 @@ def unpin(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool
 @click.argument("ids", metavar="[ID]...", nargs=-1, type=ID)
 @own_option
 @click.option("--all", "everything", is_flag=True, help="Forget all memories of that user.")
+@click.option("--damaged", is_flag=True, help="The memories fail their checksums; `check` names them.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation; needed without a terminal.")
 @click.option("--dry-run", "dry", is_flag=True, help="Show what would be forgotten, and forget nothing.")
 @json_option
 @debug_option
 @click.pass_obj
 def forget(
-    shell: Shell, ids: tuple[int, ...], *, user: str | None, everything: bool, yes: bool, dry: bool, as_json: bool
+    shell: Shell,
+    ids: tuple[int, ...],
+    *,
+    user: str | None,
+    everything: bool,
+    damaged: bool,
+    yes: bool,
+    dry: bool,
+    as_json: bool,
 ) -> None:
     """Erase memories, also expired and superseded ones; this cannot be undone.
 
@@ -73,6 +82,9 @@ def forget(
     if bool(ids) is everything:
         raise click.UsageError("Name the memories (forget ID...), or forget all of them (forget --all).")
     which = OwnerOptions(user=user)
+    if damaged:
+        _forget_damaged(shell, ids, which, yes=yes and not dry, as_json=as_json)
+        return
     found = _all(shell, which) if everything else _forgettable(shell, ids, which)
     if not (found or as_json):
         say("There are no memories to forget.")
@@ -90,6 +102,23 @@ def forget(
         say(f"Forgot {counted(len(gone), 'memory')}: texts, vectors and the texts in the history are erased.")
         if quoting_sessions := _quoting(shell, found):
             say(f"{counted(quoting_sessions, 'session')} may quote it; to erase that: beaver sessions forget WORDS")
+
+
+def _forget_damaged(shell: Shell, ids: tuple[int, ...], which: OwnerOptions, *, yes: bool, as_json: bool) -> None:
+    """Erase memories that fail their checksums, which no command can show before."""
+    if not (ids and yes):
+        raise click.UsageError(
+            "Name the damaged memories (see `beaver memory check`) and add --yes; none can be shown."
+        )
+
+    def work(memory: LocalMemory) -> tuple[int, ...]:
+        return memory.operations.forget(ForgetRequest(ids=ids, own=which.own(memory, lapsed=True))).forgotten
+
+    gone = ask(shell, work, wrote=True)
+    if as_json:
+        say_json({"dry_run": False, "forgotten": [{"id": id_} for id_ in gone]})
+    else:
+        say(f"Forgot {counted(len(gone), 'damaged memory')}.")
 
 
 def _quoting(shell: Shell, forgotten: Sequence[Memory]) -> int | None:

@@ -117,6 +117,10 @@ WRITE = _object(
         },
         "token_count": {"type": "integer", "minimum": 0, "description": "ignored: the memory counts tokens itself"},
         "expires": {**_MOMENT, "description": f"when the memory stops being shown; {_DATES}"},
+        "supersedes": {
+            **_IDS,
+            "description": "the id of a memory that does not hold any more; this one is put in its place",
+        },
         "session_key": {**_WORD, "description": "the session that the memory comes from; this one by default"},
     },
     "title",
@@ -145,7 +149,8 @@ DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
         "memory_write": (
             "Remember something that will matter in later sessions: a decision with its reason, a preference, a rule, "
             "a fix that worked, a fact about a person or a file. One memory for one thing. Do not store secrets, task"
-            " progress or what is easily found again. Search first, so that nothing is stored twice."
+            " progress or what is easily found again. Search first, so that nothing is stored twice; to correct one,"
+            " name it in `supersedes`."
         ),
         "memory_history": "Show what has happened to one memory: when it was written, changed, pinned or superseded.",
         "memory_people": "List the people whom memories are about, most mentioned first, with when and how often.",

@@ -12,7 +12,13 @@ from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import OutcomeKind, Report, Turn
 from beaver_memory.errors import PersonalStoreError
 from beaver_memory.records import AGENT, Kept, NewMemory, Store, is_reserved
+from beaver_memory.runtime.capture_records import CorrectRequest
 from beaver_memory.runtime.requests import WriteRequest
+
+_UNCORRECTED = {
+    "no_such_memory": "There is no memory with the id in `supersedes` that the user of this turn may change.",
+    "secret": "The text holds a credential; leave it out. Credentials are never remembered.",
+}
 
 
 @attrs.frozen
@@ -33,12 +39,25 @@ def write(memory: LocalMemory, arguments: Mapping[str, Any], turn: Turn, report:
     sight = Visibility.of_turn(turn)
     try:
         new = _new(memory, arguments, sight)
+        if "supersedes" in arguments:
+            return _corrected(memory, new, arguments["supersedes"], sight, report)
         kept = _written(memory, new)
     except Refusal as refusal:
         report.outcome(PLANE, OutcomeKind.REJECTED, reason=refusal.reason)
         memory.trace("memory_write", outcome="rejected", reason=refusal.reason)
         return {"outcome": "rejected", "reason": refusal.sentence}
     return _mentioned(memory, kept, report) if kept.outcome == "duplicate" else _stored(memory, kept, new, turn, report)
+
+
+def _corrected(memory: LocalMemory, new: NewMemory, old: int, sight: Visibility, report: Report) -> dict[str, Any]:
+    """Put a memory in place of an older one, where that one is kept."""
+    request = CorrectRequest(ids=[old], memory=new, own=sight.own(memory.clock.now()))
+    done = memory.operations.correct(request)
+    if done.reason:
+        raise Refusal(done.reason, _UNCORRECTED.get(done.reason, f"Nothing was remembered: {done.reason}."))
+    report.outcome(PLANE, OutcomeKind(done.outcome), memory=done.id, superseded=list(done.superseded))
+    memory.trace("memory_write", outcome=done.outcome, memory=done.id)
+    return {"outcome": done.outcome, "id": done.id, "superseded": list(done.superseded)}
 
 
 def _written(memory: LocalMemory, new: NewMemory) -> Kept:

@@ -1,0 +1,114 @@
+"""`capture`: finds memories in a text or in a transcript, and stores them; with --dry-run it only shows them."""
+
+import sys
+from typing import Any, TextIO
+
+import click
+
+from beaver_hooks_local.cli.options import STORES, WORD, OwnerOptions, debug_option, json_option
+from beaver_hooks_local.cli.output import one_line, plain, say, say_json, table
+from beaver_hooks_local.cli.plugin_calls import ask
+from beaver_hooks_local.memory import LocalMemory
+from beaver_hostspecs import Shell
+from beaver_memory.capture.records import Utterance
+from beaver_memory.runtime.capture_records import CapturedItem, CaptureReport, CaptureRequest
+from beaver_toolkit.strict_json import InvalidJson, loads
+
+LONGEST = 1_000_000
+"""Characters of a text or a transcript."""
+
+_VOICES = {"user": "user", "assistant": "assistant", "tool": "tool"}
+_HEADS = ["outcome", "type", "sure", "why", "memory"]
+
+
+@click.command()
+@click.argument("words", nargs=-1)
+@click.option(
+    "--transcript", type=click.File("r", encoding="utf-8"), metavar="FILE",
+    help='Read a conversation: JSON lines such as {"role": "user", "text": "..."}.',
+)  # fmt: skip
+@click.option("--dry-run", "dry", is_flag=True, help="Show what would be captured, and store nothing.")
+@click.option("--store", type=STORES, default="private", show_default=True, help="Who may see the memories.")
+@click.option("--user", metavar="ID", type=WORD, help="The user who owns them; without one, every user sees them.")
+@click.option("--project", metavar="NAME", type=WORD, help="The name of the project that they apply to.")
+@json_option
+@debug_option
+@click.pass_obj
+def capture(
+    shell: Shell,
+    /,
+    words: tuple[str, ...],
+    *,
+    transcript: TextIO | None,
+    dry: bool,
+    store: str,
+    as_json: bool,
+    **of: Any,
+) -> None:
+    """Find memories in a text, as after a turn of an agent, and store them.
+
+    Without WORDS and --transcript the text is read from stdin. The gates decide as in a turn; what they refuse or queue
+    is shown with the reason.
+    """
+    said = _said(words, transcript)
+    which = OwnerOptions(**of)
+
+    def work(memory: LocalMemory) -> CaptureReport:
+        request = CaptureRequest(said=said, own=which.own(memory), store=store, dry_run=dry)
+        return memory.operations.capture(request)
+
+    found = ask(shell, work, wrote=not dry)
+    if as_json:
+        say_json({"dry_run": dry, "extractor": found.extractor, "fallback": found.fallback,
+                  "memories": [_record(each) for each in found.items]})  # fmt: skip
+        return
+    say(table([_HEADS, *map(_row, found.items)]) if found.items else "There is no statement worth remembering.")
+    if found.fallback is not None:
+        say(f"Rules answered in place of the model: {found.fallback}.", err=True)
+    if dry and found.items:
+        say("Nothing was stored; without --dry-run, it would be.")
+
+
+def _said(words: tuple[str, ...], transcript: TextIO | None) -> list[Utterance]:
+    if words and transcript is not None:
+        raise click.UsageError("Give a text or --transcript, not both.")
+    if transcript is not None:
+        return [
+            _utterance(line, number) for number, line in enumerate(transcript.read(LONGEST).splitlines(), 1) if line
+        ]
+    text = " ".join(words) if words else sys.stdin.read(LONGEST)
+    if not text.strip():
+        raise click.UsageError("There is no text; write it behind the command, or give it on stdin.")
+    return [Utterance(text=text)]
+
+
+def _utterance(line: str, number: int) -> Utterance:
+    try:
+        given = loads(line)
+        voice, text = _VOICES[given["role"]], given["text"]
+        return Utterance(text=text, voice=voice)  # type: ignore[arg-type]
+    except (InvalidJson, KeyError, TypeError):
+        pass
+    raise click.UsageError(f'Line {number} of the transcript is not of the form {{"role": "user", "text": "..."}}.')
+
+
+def _row(item: CapturedItem) -> list[str]:
+    why = item.reason or ", ".join(item.cues)
+    return [item.outcome, item.kind, f"{item.confidence:.2f}", one_line(why), one_line(item.text)]
+
+
+def _record(item: CapturedItem) -> dict[str, Any]:
+    names = (
+        "id",
+        "outcome",
+        "reason",
+        "kind",
+        "text",
+        "confidence",
+        "cues",
+        "explicit",
+        "superseded",
+        "turn",
+        "excerpt",
+    )
+    return {name: plain(getattr(item, name)) for name in names}
