@@ -29,8 +29,8 @@ class Address:
         url: `postgresql://user:password@host:port/database?options`, or the keywords of libpq.
 
     Raises:
-        StoreError: psycopg is not installed, it cannot read the address, or it would take a part of the password for the
-            host, the port or the database.
+        StoreError: psycopg is not installed, it cannot read the address, or libpq would take a part of the password
+            for the host, the port or the database.
     """
 
     def __init__(self, url: Secret, connect_seconds: int | None = None) -> None:

@@ -113,7 +113,7 @@ WRITE = _object(
         "related_people": _words("people that the memory is about"),
         "source": {
             **_WORD,
-            "description": "where the memory comes from, for example a document; agent by default, and in place of user",
+            "description": "where the memory comes from, for example a document; agent by default and for user",
         },
         "token_count": {"type": "integer", "minimum": 0, "description": "ignored: the memory counts tokens itself"},
         "expires": {**_MOMENT, "description": f"when the memory stops being shown; {_DATES}"},
