@@ -87,6 +87,7 @@ class NewMemory:
         related_people: names.
         source: its writer, for example `agent`, `auto_capture`, `user`.
         origin: its exact origin: a turn, a document.
+        evidence: the words that it rests on, as its speaker said them, bounded and without credentials.
         confidence: how certain it is, 0 to 1.
         importance: how important it is, 0 to 1.
         pinned: maintenance keeps it, and ranking prefers it.
@@ -114,6 +115,7 @@ class NewMemory:
     related_people: tuple[str, ...] = field(default=(), converter=_texts, validator=_labels)
     source: str = field(default="agent", validator=_id)
     origin: str = field(default="", validator=_id)
+    evidence: str = field(default="", validator=_id)
     confidence: float = field(default=1.0, validator=_share)
     importance: float = field(default=0.5, validator=_share)
     pinned: bool = field(default=False, validator=instance_of(bool))

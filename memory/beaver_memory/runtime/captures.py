@@ -248,6 +248,7 @@ class Captures:
             keywords=candidate.keywords,
             source=SOURCE,
             origin=evidence.turn,
+            evidence=evidence.excerpt,
             confidence=candidate.confidence,
             created_at=said.when,
             **waits,
@@ -329,6 +330,13 @@ def _correction(old: Memory, request: CorrectRequest, now: datetime) -> NewMemor
         return attrs.evolve(request.memory, **place)
     if not request.text.strip():
         raise InvalidRequest("text", "must not be empty")
-    changed = {"title": request.text.strip(), "narrative": "", "facts": (), "summary": "", "keywords": ()}
+    changed = {
+        "title": request.text.strip(),
+        "narrative": "",
+        "facts": (),
+        "summary": "",
+        "keywords": (),
+        "evidence": "",
+    }
     valid = {"created_at": now, "valid_from": None, "valid_until": None, "expires_at": None}
     return _new(old, **changed, **valid, source=request.source, origin="correction", confidence=1.0, tags=_tags(old))

@@ -7,20 +7,32 @@ from typing import Any
 
 from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Memory, Owner
-from beaver_memory.store.checksums import BLOBS, CHECKED, NUMBERS, TEXTS, access_part, crc_of, owner_part
+from beaver_memory.store.checksums import (
+    ADDED,
+    BLOBS,
+    CHECKED,
+    NUMBERS,
+    TEXTS,
+    access_part,
+    crc_of,
+    owner_part,
+    with_added,
+)
 from beaver_memory.store.protocol import IndexRow
 from beaver_memory.store.rows import COLUMNS as SHOWN
 from beaver_memory.store.rows import index_row_of, memory_of
 from beaver_memory.store.sqlite.damage import TenantDamage
 from beaver_memory.store.sqlite.queries import sqlite_queries
 
+_BYTES = (*TEXTS, *ADDED)
+
 
 def _read(name: str) -> str:
-    return f"CAST(o.{name} AS BLOB)" if name in TEXTS else f"o.{name}"
+    return f"CAST(o.{name} AS BLOB)" if name in _BYTES else f"o.{name}"
 
 
 _SHOWN = tuple(name.strip().removeprefix("o.") for name in SHOWN.split(","))
-_NAMES = (*TEXTS, *(name for name in _SHOWN if name not in TEXTS), "length", "terms", "checksum")
+_NAMES = (*_BYTES, *(name for name in _SHOWN if name not in _BYTES), "length", "terms", "checksum")
 COLUMNS = ", ".join(map(_read, _NAMES))
 """Columns that `whole_memory` reads."""
 
@@ -29,7 +41,7 @@ FAILS = sqlite_queries("rows")["fails"].format(columns=", ".join(map(_read, CHEC
 
 _OWNER, _CHECKSUM, _ACCESS, _ID = (_NAMES.index(name) for name in ("owner", "checksum", "last_accessed_at", "id"))
 _HASH, _TERMS = (_NAMES.index(name) for name in BLOBS)
-_AFTER = len(TEXTS)
+_ADDED, _AFTER = len(TEXTS), len(_BYTES)
 _numbers = itemgetter(*map(_NAMES.index, NUMBERS))
 _shown = itemgetter(*map(_NAMES.index, _SHOWN))
 _indexed = itemgetter(
@@ -104,11 +116,11 @@ def verified(row: Sequence[Any], parts: Parts) -> Sequence[Any]:
         DamagedRow: the row fails its checksum.
     """
     try:
-        joined = b"\0".join(row[:_AFTER])
-        crc = crc_of(_numbers(row), parts[row[_OWNER]], joined, row[_HASH], row[_TERMS])
+        joined = b"\0".join(row[:_ADDED])
+        crc = with_added(crc_of(_numbers(row), parts[row[_OWNER]], joined, row[_HASH], row[_TERMS]), row[_ADDED:_AFTER])
         if crc ^ access_part(row[_ACCESS]) == row[_CHECKSUM]:
             # No text holds NUL: all are decoded at once.
-            return [*joined.decode().split("\0"), *row[_AFTER:]]
+            return [*b"\0".join(row[:_AFTER]).decode().split("\0"), *row[_AFTER:]]
     except (struct.error, TypeError, ValueError, KeyError) as error:
         raise DamagedRow("a value that its column never has") from error
     raise DamagedRow("a row that fails its checksum")
