@@ -334,7 +334,7 @@ async def test_a_closed_memory_answers_no_more(place, runtime):
 @pytest.mark.parametrize("tenant", ["", " ", "acme/ann", "acme\0", "acme\ud800"])
 def test_a_tenant_is_no_part_of_another(tmp_path, tenant):
     """A location in PostgreSQL names a whole tenant: `acme/ann` would show what a caller wrote as `ann` in `acme`."""
-    with pytest.raises(ValueError, match="^tenant must be a name without `/` and control characters$"):
+    with pytest.raises(ValueError, match="tenant must be a name without `/` and control"):
         PostgresLocation(url=Secret("postgresql://localhost/d"), tenant=tenant, state_folder=tmp_path)
 
 
