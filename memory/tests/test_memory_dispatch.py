@@ -209,7 +209,7 @@ def test_a_writer_writes_for_its_own_user():
         decode(OPERATIONS["write"], other, SOURCE)
     whole = decode(OPERATIONS["import"], other, attrs.evolve(SOURCE, every_owner=True))
 
-    assert WriteRequest(memories=[NewMemory(title="Tea.", owner=ANN, store="shared")]) == mine
+    assert WriteRequest(memories=[NewMemory(title="Tea.", owner=ANN, store="shared", source="user")]) == mine
     assert (Owner(user="bob"),) == tuple(memory.owner for memory in whole.memories)
     assert (
         Problem(code="not_yours", field="memories[0].owner", sentence="This caller may not name it; leave it out."),
@@ -223,6 +223,34 @@ def test_a_writer_names_only_stores_that_it_may_change():
         decode(OPERATIONS["write"], {"memories": [{"title": "Tea.", "store": "private"}]}, source)
 
     assert ["memories[0].store"] == [each.field for each in caught.value.problems]
+
+
+@pytest.mark.parametrize(("caller", "writer"), [("owner", "user"), ("host", "agent"), ("model", "agent")])
+def test_the_caller_is_the_writer(caller, writer):
+    """A memory and a correction that name no writer get that of their source."""
+    source = attrs.evolve(SOURCE, caller=Caller(caller))
+    written = decode(OPERATIONS["write"], {"memories": [{"title": "Tea."}]}, source)
+    corrected = decode(OPERATIONS["correct"], {"ids": [1], "memory": {"title": "Tea."}}, source)
+
+    assert [writer] * 3 == [written.memories[0].source, corrected.source, corrected.memory.source]
+
+
+@pytest.mark.parametrize("given", ["user", " User", "auto_capture"])
+def test_a_model_names_neither_the_user_nor_capture(given):
+    """A model that names another writer than itself is refused; the memories may come from a document."""
+    model, fields = attrs.evolve(SOURCE, caller=Caller.MODEL), []
+    memory = {"title": "Tea.", "source": given}
+    for name, body in (
+        ("write", {"memories": [{"title": "Rome.", "source": "atlas.pdf"}, memory]}),
+        ("correct", {"ids": [1], "text": "Tea.", "source": given}),
+        ("correct", {"ids": [1], "memory": memory}),
+    ):
+        with pytest.raises(InvalidFields) as caught:
+            decode(OPERATIONS[name], body, model)
+        fields += [(each.code, each.field) for each in caught.value.problems]
+        decode(OPERATIONS[name], body, SOURCE)
+
+    assert [("not_yours", field) for field in ("memories[1].source", "source", "memory.source")] == fields
 
 
 def test_the_owners_of_a_source_are_filled_in():
