@@ -5,7 +5,7 @@ import functools
 import json
 import threading
 from collections import UserDict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import attrs
 import pytest
@@ -21,6 +21,7 @@ from beaver_memory.dispatch.problems import InvalidFields
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.filters import Filters
 from beaver_memory.records import NewMemory, Owner, Store
+from beaver_memory.runtime.captures import PENDING_FROM
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.requests import InspectionRequest, RecallRequest, SessionsRequest, WriteRequest
 from beaver_memory.runtime.table import OPERATIONS, Caller
@@ -168,6 +169,21 @@ def test_each_condition_of_a_source_holds(body, expected):
 
     assert attrs.evolve(wanted, tags=()) == attrs.evolve(made, tags=())
     assert {*wanted.tags} == {*made.tags}
+
+
+async def test_a_view_goes_back_and_not_ahead(place):
+    """A request sees what held at an earlier time, superseded by now, and nothing that is to hold at a later one."""
+    day = timedelta(days=1)
+    lived = {"title": "Lived in Rome.", "created_at": str(NOW - 3 * day), "valid_until": str(NOW - day)}
+    waits = {"title": "Waits for approval.", "created_at": str(NOW - 3 * day), "valid_from": str(PENDING_FROM)}
+    await place.ask("write", {"memories": [lived, waits, {"title": "Likes tea.", "created_at": str(NOW - 3 * day)}]})
+
+    async def titles(as_of):
+        found = await place.ask("list", {"visible": {"as_of": str(as_of)}}, caller=Caller.HOST)
+        return sorted(memory["title"] for memory in found.report["memories"])
+
+    assert ["Likes tea.", "Lived in Rome."] == await titles(NOW - 2 * day)
+    assert ["Likes tea."] == await titles(NOW) == await titles(PENDING_FROM) == await titles(PENDING_FROM + day / 2)
 
 
 def test_lapsed_memories_are_shown_if_source_and_request_agree():
