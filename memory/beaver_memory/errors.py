@@ -44,7 +44,8 @@ REMEDIES = MappingProxyType(
         "replaced": "was replaced by another store while it was in use; restart the process",
         "closed": "is closed; open it again",
         "no_driver": "needs psycopg; install beaver-memory[postgres]",
-        "wrong_address": "has an address that cannot be read; write postgresql://user:password@host:port/database",
+        "wrong_address": "has an address that cannot be read; write postgresql://user:password@host:port/database, and"
+        " `@`, `/` and `?` in the password as %40, %2F and %3F",
         "refused": "cannot be reached; check that the server runs, its address, and the network",
         "password": "refuses the user or the password; check both, and the server's pg_hba.conf",
         "tls": "cannot be reached with TLS; check sslmode and the certificates",

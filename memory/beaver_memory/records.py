@@ -18,6 +18,9 @@ LONGEST_TEXT = 1_000_000
 MOST_LABELS = 100
 """Tags, facts, keywords, files or people of one memory."""
 
+AGENT, USER, CAPTURE = "agent", "user", "auto_capture"
+"""The writers that a memory usually has as its source."""
+
 
 class Store(StrEnum):
     """The visibility of a memory; see `trust`."""
@@ -43,6 +46,11 @@ def _labels(_: object, attribute: "attrs.Attribute[Any]", values: tuple[str, ...
 def _aware(_: object, attribute: "attrs.Attribute[Any]", value: datetime | None) -> None:
     if value is not None and (not isinstance(value, datetime) or value.utcoffset() is None):
         raise ValueError(f"{attribute.name} must be a datetime with a time zone")
+
+
+def is_reserved(source: str) -> bool:
+    """Return whether a source is the user or capture, so that a model must not write under it."""
+    return cleaned(source).strip().casefold() in {USER, CAPTURE}
 
 
 _share: Any = and_(instance_of((int, float)), ge(0), le(1))
@@ -85,8 +93,9 @@ class NewMemory:
         keywords: words by which searches find it though its text does not hold them.
         related_files: paths.
         related_people: names.
-        source: its writer, for example `agent`, `auto_capture`, `user`.
+        source: its writer, for example `agent`, `auto_capture`, `user`; a model names neither of the last two.
         origin: its exact origin: a turn, a document.
+        evidence: the words that it rests on, as its speaker said them, bounded and without credentials.
         confidence: how certain it is, 0 to 1.
         importance: how important it is, 0 to 1.
         pinned: maintenance keeps it, and ranking prefers it.
@@ -112,8 +121,9 @@ class NewMemory:
     keywords: tuple[str, ...] = field(default=(), converter=_texts, validator=_labels)
     related_files: tuple[str, ...] = field(default=(), converter=_texts, validator=_labels)
     related_people: tuple[str, ...] = field(default=(), converter=_texts, validator=_labels)
-    source: str = field(default="agent", validator=_id)
+    source: str = field(default=AGENT, validator=_id)
     origin: str = field(default="", validator=_id)
+    evidence: str = field(default="", validator=_id)
     confidence: float = field(default=1.0, validator=_share)
     importance: float = field(default=0.5, validator=_share)
     pinned: bool = field(default=False, validator=instance_of(bool))

@@ -5,7 +5,7 @@ import functools
 import json
 import threading
 from collections import UserDict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import attrs
 import pytest
@@ -21,6 +21,7 @@ from beaver_memory.dispatch.problems import InvalidFields
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.filters import Filters
 from beaver_memory.records import NewMemory, Owner, Store
+from beaver_memory.runtime.captures import PENDING_FROM
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.requests import InspectionRequest, RecallRequest, SessionsRequest, WriteRequest
 from beaver_memory.runtime.table import OPERATIONS, Caller
@@ -170,6 +171,21 @@ def test_each_condition_of_a_source_holds(body, expected):
     assert {*wanted.tags} == {*made.tags}
 
 
+async def test_a_view_goes_back_and_not_ahead(place):
+    """A request sees what held at an earlier time, superseded by now, and nothing that is to hold at a later one."""
+    day = timedelta(days=1)
+    lived = {"title": "Lived in Rome.", "created_at": str(NOW - 3 * day), "valid_until": str(NOW - day)}
+    waits = {"title": "Waits for approval.", "created_at": str(NOW - 3 * day), "valid_from": str(PENDING_FROM)}
+    await place.ask("write", {"memories": [lived, waits, {"title": "Likes tea.", "created_at": str(NOW - 3 * day)}]})
+
+    async def titles(as_of):
+        found = await place.ask("list", {"visible": {"as_of": str(as_of)}}, caller=Caller.HOST)
+        return sorted(memory["title"] for memory in found.report["memories"])
+
+    assert ["Likes tea.", "Lived in Rome."] == await titles(NOW - 2 * day)
+    assert ["Likes tea."] == await titles(NOW) == await titles(PENDING_FROM) == await titles(PENDING_FROM + day / 2)
+
+
 def test_lapsed_memories_are_shown_if_source_and_request_agree():
     """Lapsed memories are visible to a source that may see them and asks for them."""
     source = attrs.evolve(SOURCE, own=attrs.evolve(SEEN, lapsed=True))
@@ -209,7 +225,7 @@ def test_a_writer_writes_for_its_own_user():
         decode(OPERATIONS["write"], other, SOURCE)
     whole = decode(OPERATIONS["import"], other, attrs.evolve(SOURCE, every_owner=True))
 
-    assert WriteRequest(memories=[NewMemory(title="Tea.", owner=ANN, store="shared")]) == mine
+    assert WriteRequest(memories=[NewMemory(title="Tea.", owner=ANN, store="shared", source="user")]) == mine
     assert (Owner(user="bob"),) == tuple(memory.owner for memory in whole.memories)
     assert (
         Problem(code="not_yours", field="memories[0].owner", sentence="This caller may not name it; leave it out."),
@@ -223,6 +239,34 @@ def test_a_writer_names_only_stores_that_it_may_change():
         decode(OPERATIONS["write"], {"memories": [{"title": "Tea.", "store": "private"}]}, source)
 
     assert ["memories[0].store"] == [each.field for each in caught.value.problems]
+
+
+@pytest.mark.parametrize(("caller", "writer"), [("owner", "user"), ("host", "agent"), ("model", "agent")])
+def test_the_caller_is_the_writer(caller, writer):
+    """A memory and a correction that name no writer get that of their source."""
+    source = attrs.evolve(SOURCE, caller=Caller(caller))
+    written = decode(OPERATIONS["write"], {"memories": [{"title": "Tea."}]}, source)
+    corrected = decode(OPERATIONS["correct"], {"ids": [1], "memory": {"title": "Tea."}}, source)
+
+    assert [writer] * 3 == [written.memories[0].source, corrected.source, corrected.memory.source]
+
+
+@pytest.mark.parametrize("given", ["user", " User", "auto_capture"])
+def test_a_model_names_neither_the_user_nor_capture(given):
+    """A model that names another writer than itself is refused; the memories may come from a document."""
+    model, fields = attrs.evolve(SOURCE, caller=Caller.MODEL), []
+    memory = {"title": "Tea.", "source": given}
+    for name, body in (
+        ("write", {"memories": [{"title": "Rome.", "source": "atlas.pdf"}, memory]}),
+        ("correct", {"ids": [1], "text": "Tea.", "source": given}),
+        ("correct", {"ids": [1], "memory": memory}),
+    ):
+        with pytest.raises(InvalidFields) as caught:
+            decode(OPERATIONS[name], body, model)
+        fields += [(each.code, each.field) for each in caught.value.problems]
+        decode(OPERATIONS[name], body, SOURCE)
+
+    assert [("not_yours", field) for field in ("memories[1].source", "source", "memory.source")] == fields
 
 
 def test_the_owners_of_a_source_are_filled_in():

@@ -196,7 +196,8 @@ def record(operation, body, owner):
         moments = [{"created_at": datetime.fromisoformat(each["created_at"])} if "created_at" in each else {}
                    for each in body["memories"]]  # fmt: skip
         new = zip(body["memories"], moments, strict=True)
-        given["memories"] = [NewMemory(**{"owner": owner, "store": "private"} | each | moment) for each, moment in new]
+        mine = {"owner": owner, "store": "private", "source": "user"}
+        given["memories"] = [NewMemory(**mine | each | moment) for each, moment in new]
     if "said" in body:
         given["said"] = [Utterance(**each) for each in body["said"]]
     return operation.request(**body | given)

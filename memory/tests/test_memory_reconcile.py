@@ -1,6 +1,7 @@
 """Reconciliation: a memory that no longer holds ends when its successor is written, and nothing else does."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 
 import attrs
@@ -15,6 +16,7 @@ from beaver_memory.reconcile.contract import LONGEST_ANSWER, LONGEST_TEXT, decis
 from beaver_memory.reconcile.decision import Decision, Reconciled
 from beaver_memory.reconcile.model_judge import ModelJudge
 from beaver_memory.reconcile.reconciler import Reconciler
+from beaver_memory.reconcile.vocabulary.reader import vocabulary
 from beaver_memory.records import NewMemory, Owner, Store
 from beaver_memory.store.in_memory import InMemoryStore
 
@@ -213,6 +215,14 @@ def test_a_correction_ends_the_memories_that_it_names():
 
     assert Reconciled(id=3, outcome="superseded", superseded=(1,), reason="corrected") == corrected
     assert ["It shipped."] == memories.recalled("launch planned shipped memory")
+
+
+@pytest.mark.parametrize("language", ["en", "de", "zh"])
+def test_each_pattern_is_searched_from_few_places(language):
+    """A pattern that begins with any text is searched from the beginning of a statement only."""
+    texts = [pattern.pattern for family in vocabulary(language).families for pattern in family.patterns]
+
+    assert [] == [text for text in texts if re.match(r"\(\?P<\w>\.[+*]|\.[+*]", text)]
 
 
 # --- The contract with a model ----------------------------------------------------------------------------------------

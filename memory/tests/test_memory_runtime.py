@@ -8,6 +8,7 @@ from datetime import timedelta
 import attrs
 import pytest
 
+from beaver_hostspecs import Secret
 from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_canary
 from beaver_memory import MemoryRuntime
 from beaver_memory.embedding.settings import EmbeddingSettings
@@ -15,7 +16,7 @@ from beaver_memory.errors import InvalidRequest, OperationUnavailable, RuntimeNo
 from beaver_memory.filters import Filters
 from beaver_memory.records import Kept, NewMemory, Owner, Store
 from beaver_memory.runtime import requests
-from beaver_memory.runtime.profile import InMemoryLocation, Profile, RuntimeServices, SqliteLocation
+from beaver_memory.runtime.profile import InMemoryLocation, PostgresLocation, Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.reports import (
     CloseReport,
     ExportReport,
@@ -328,6 +329,13 @@ async def test_a_closed_memory_answers_no_more(place, runtime):
         await runtime.list(requests.ListRequest(visible=place.sees()))
 
     assert (CloseReport(reason="test"), CloseReport(reason="requested", outcome="already_closed")) == (first, second)
+
+
+@pytest.mark.parametrize("tenant", ["", " ", "acme/ann", "acme\0", "acme\ud800"])
+def test_a_tenant_is_no_part_of_another(tmp_path, tenant):
+    """A location in PostgreSQL names a whole tenant: `acme/ann` would show what a caller wrote as `ann` in `acme`."""
+    with pytest.raises(ValueError, match="tenant must be a name without `/` and control"):
+        PostgresLocation(url=Secret("postgresql://localhost/d"), tenant=tenant, state_folder=tmp_path)
 
 
 async def test_a_memory_that_cannot_be_opened_says_why(place):

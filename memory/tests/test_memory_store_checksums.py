@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Owner
 from beaver_memory.store.checksums import (
+    ADDED,
     CHECKED,
     NUMBERS,
     TEXTS,
@@ -37,7 +38,7 @@ ROW: dict[str, Any] = {
     "last_accessed_at": None,
     "hash": b"\x01" * 32,
     "terms": b"\x02\x03",
-    **dict.fromkeys(TEXTS, ""),
+    **dict.fromkeys((*TEXTS, *ADDED), ""),
     **dict.fromkeys(("tags", "keywords", "related_files", "related_people", "facts"), "[]"),
     "store": "private",
     "type": "fact",

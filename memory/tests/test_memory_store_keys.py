@@ -7,6 +7,7 @@ import sys
 from datetime import timedelta
 
 import apsw
+import attrs
 import pytest
 from old_stores import KEYS, old_store, rows_of
 from selection import campaign
@@ -164,14 +165,15 @@ def test_it_is_killed(tmp_path, place):
 
 def test_the_checksum_of_every_field(tmp_path):
     """A memory with a value in each field has the checksum with which this version stores it, and is shown whole."""
-    item = Analysed(memory=FULL, terms=b"terms", length=4)
+    full = attrs.evolve(FULL, evidence="")  # the earlier version has no such column
+    item = Analysed(memory=full, terms=b"terms", length=4)
     paths = tmp_path / "memory.db", tmp_path / "fresh.db"
     old_store(paths[0], [new("x"), item])
     with contextlib.closing(SqliteStore.open(paths[1])) as store:
-        store.add([new("x", owner=FULL.owner), item], now=NOW)
+        store.add([new("x", owner=full.owner), item], now=NOW)
     sums = []
     for path in paths:
         with contextlib.closing(SqliteStore.open(path)) as store:
-            assert [as_stored(FULL, 2)] == store.get([2], looking(owners=(FULL.owner,)))
+            assert [as_stored(full, 2)] == store.get([2], looking(owners=(full.owner,)))
         sums.append(rows_of(path, "SELECT checksum FROM observations WHERE id = 2"))
     assert sums[0] == sums[1]

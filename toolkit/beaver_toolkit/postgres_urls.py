@@ -1,6 +1,7 @@
 """Reads the addresses of PostgreSQL databases: the part that may be shown, and whether others can read on the way."""
 
 import ipaddress
+import re
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import attrs
@@ -10,6 +11,9 @@ LONGEST = 2048
 _SCHEMES = frozenset({"postgresql", "postgres"})
 _ENCRYPTED = frozenset({"require", "verify-ca", "verify-full"})
 """Values of `sslmode` under which libpq never sends anything unencrypted."""
+
+_SERVER = re.compile(r"(?:\[[^\]]*\]|[^:\[\]]*)(?::\d*)?")
+"""A server: a name or an address, and a port."""
 
 
 @attrs.frozen(kw_only=True)
@@ -51,12 +55,28 @@ def parsed(url: str) -> PostgresUrl | None:
     hosts = _hosts(options, netloc)
     if parts.scheme not in _SCHEMES or not url.isprintable() or len(url) > LONGEST or not hosts or not database:
         return None
+    if is_misread(url):
+        return None
     return PostgresUrl(
         hosts=hosts,
         database=database,
         sslmode=options.get("sslmode", ""),
         has_password=":" in user or "password" in options,
     )
+
+
+def is_misread(url: str) -> bool:
+    """Return whether libpq would take a part of a password for a host, a port or a database.
+
+    That happens to an `@`, `/` or `?` in the password that is not quoted. A text that is no address `postgresql://...`
+    is not misread.
+    """
+    scheme, found, rest = url.partition("://")
+    if not found or scheme.strip() not in _SCHEMES:
+        return False
+    place, _, path = rest.partition("?")[0].partition("/")
+    servers = place.rpartition("@")[2].split(",")
+    return place.count("@") > 1 or "@" in path or not all(map(_SERVER.fullmatch, servers))
 
 
 def _hosts(options: dict[str, str], netloc: str) -> tuple[str, ...]:

@@ -15,8 +15,8 @@ from beaver_memory.dispatch.filter_fields import Narrowing
 from beaver_memory.dispatch.problems import MOST_PROBLEMS, InvalidFields, Unfit, problems_of
 from beaver_memory.dispatch.size import problem_of_size
 from beaver_memory.filters import Filters
-from beaver_memory.records import Owner, Store
-from beaver_memory.runtime.table import Operation
+from beaver_memory.records import AGENT, USER, Owner, Store, is_reserved
+from beaver_memory.runtime.table import Caller, Operation
 
 T = TypeVar("T")
 Hook = Callable[[Any, Any], Any]
@@ -40,6 +40,7 @@ def decode(operation: Operation[T, Any], fields: Mapping[str, Any], source: Sour
         raise InvalidFields((too_large,))
     body = dict(fields)
     problems = [*_narrow(body, operation, source), *islice(_fill(body, operation, source), MOST_PROBLEMS)]
+    problems += islice(_sign(body, operation, source), MOST_PROBLEMS)
     try:
         request = _CONVERTER.structure(body, operation.request)
     except Exception as error:  # noqa: BLE001 - each cause becomes a problem
@@ -92,6 +93,26 @@ def _fill(body: dict[str, Any], operation: Operation[Any, Any], source: Source) 
             if name in fields and not _may_name(source, name, fields[name]):
                 yield Problem(code="not_yours", field=path + name, sentence=NOT_YOURS)
             fields.setdefault(name, value)
+
+
+def _sign(body: dict[str, Any], operation: Operation[Any, Any], source: Source) -> Iterator[Problem]:
+    """Put the writer where the request names none; yield the fields in which a model names the user or capture."""
+    writer = USER if source.caller is Caller.OWNER else AGENT
+    for path, record in _written(body, operation):
+        given = record.setdefault("source", writer)
+        if source.caller is Caller.MODEL and isinstance(given, str) and is_reserved(given):
+            yield Problem(code="not_yours", field=f"{path}source", sentence=NOT_YOURS)
+
+
+def _written(body: dict[str, Any], operation: Operation[Any, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the records of a request that name a writer, with their paths."""
+    if "source" in attrs.fields_dict(operation.request):
+        yield "", body
+    if isinstance(body.get("memory"), dict):
+        body["memory"] = dict(body["memory"])
+        yield "memory.", body["memory"]
+    if isinstance(memories := body.get("memories"), list):
+        yield from ((f"memories[{at}].", each) for at, each in enumerate(memories) if isinstance(each, dict))
 
 
 def _may_name(source: Source, name: str, value: object) -> bool:

@@ -11,7 +11,11 @@ from beaver_memory.records import Scope, Store
 
 @attrs.frozen(kw_only=True)
 class Narrowing:
-    """The fields of `visible` and of `own` in a request: they narrow what the source may see, and never widen it."""
+    """The fields of `visible` and of `own` in a request: they narrow what the source may see, and never widen it.
+
+    `as_of` goes back to what held at a time, with memories that are superseded by now. A later time than the present is
+    the present: what waits for approval, and what does not hold yet, stays hidden.
+    """
 
     stores: tuple[Store, ...] = tuple(Store)
     types: tuple[str, ...] = ()
@@ -40,6 +44,7 @@ class Narrowing:
         }
         given |= {name: _both(getattr(base, name), getattr(self, name)) for name in _ANY_OF}
         given |= {name: getattr(base, name) or getattr(self, name) for name in _ONE}
+        given["as_of"] = base.as_of or (self.as_of and min(self.as_of, base.now))
         apart = any(getattr(base, name) and not given[name] for name in _ANY_OF) or not _within(self.file, base.file)
         return attrs.evolve(base, **given, owners=() if apart else base.owners)
 
@@ -47,7 +52,7 @@ class Narrowing:
 _ANY_OF = ("types", "people", "scopes", "sources")
 """Conditions that a memory fits by one of their values; an empty tuple is no condition."""
 
-_ONE = ("project", "session", "agent", "as_of")
+_ONE = ("project", "session", "agent")
 """Conditions with one value; that of the source holds."""
 
 

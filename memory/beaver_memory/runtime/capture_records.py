@@ -10,7 +10,7 @@ from attrs.validators import ge, in_, instance_of, max_len
 from beaver_memory.capture.outcomes import ToolOutcome
 from beaver_memory.capture.records import Kind, Utterance
 from beaver_memory.filters import Filters
-from beaver_memory.records import Memory, NewMemory, Store
+from beaver_memory.records import USER, Memory, NewMemory, Store
 
 MOST_TEXTS = 1_000
 LONGEST = 20_000
@@ -123,14 +123,14 @@ class CorrectRequest:
         text: the statement that holds.
         memory: the new memory in whole, in place of `text`; it is kept where the first of `ids` is.
         own: the memories that the caller may change.
-        source: who corrects.
+        source: who corrects; the dispatcher says it, and a model cannot name the user.
     """
 
     ids: tuple[int, ...] = field(converter=_ids, validator=max_len(100))
     text: str = field(default="", validator=[instance_of(str), max_len(LONGEST)])
     memory: NewMemory | None = None
     own: Filters
-    source: str = "user"
+    source: str = USER
 
 
 @attrs.frozen(kw_only=True)

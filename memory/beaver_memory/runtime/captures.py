@@ -28,7 +28,7 @@ from beaver_memory.query import Query
 from beaver_memory.reconcile.decision import Reconciled
 from beaver_memory.reconcile.model_judge import ModelJudge
 from beaver_memory.reconcile.reconciler import Reconciler
-from beaver_memory.records import Memory, NewMemory, Owner, Scope
+from beaver_memory.records import CAPTURE, Memory, NewMemory, Owner, Scope
 from beaver_memory.runtime.capture_records import (
     CapturedItem,
     CaptureReport,
@@ -46,7 +46,6 @@ from beaver_memory.runtime.capture_records import (
 from beaver_memory.runtime.gates import first_refusal
 from beaver_memory.runtime.profile import CaptureProfile, RuntimeServices
 
-SOURCE = "auto_capture"
 PENDING_FROM = datetime(9999, 12, 31, tzinfo=UTC)
 """The begin of the validity of a memory that waits for approval."""
 
@@ -131,7 +130,7 @@ class Captures:
         """Forget the memories of the last captured turn; see `UndoRequest`."""
         own = attrs.evolve(request.own, lapsed=True)
         recent = self._engine.store.recent(own, limit=LOOKED_AT)
-        captured = [each for each in recent if each.source == SOURCE and request.session in {"", each.session}]
+        captured = [each for each in recent if each.source == CAPTURE and request.session in {"", each.session}]
         last = max(captured, key=lambda each: each.updated_at, default=None)
         if last is None:
             return UndoReport()
@@ -246,8 +245,9 @@ class Captures:
             agent=own.agent,
             speaker=said.speaker,
             keywords=candidate.keywords,
-            source=SOURCE,
+            source=CAPTURE,
             origin=evidence.turn,
+            evidence=evidence.excerpt,
             confidence=candidate.confidence,
             created_at=said.when,
             **waits,
@@ -329,6 +329,13 @@ def _correction(old: Memory, request: CorrectRequest, now: datetime) -> NewMemor
         return attrs.evolve(request.memory, **place)
     if not request.text.strip():
         raise InvalidRequest("text", "must not be empty")
-    changed = {"title": request.text.strip(), "narrative": "", "facts": (), "summary": "", "keywords": ()}
+    changed = {
+        "title": request.text.strip(),
+        "narrative": "",
+        "facts": (),
+        "summary": "",
+        "keywords": (),
+        "evidence": "",
+    }
     valid = {"created_at": now, "valid_from": None, "valid_until": None, "expires_at": None}
     return _new(old, **changed, **valid, source=request.source, origin="correction", confidence=1.0, tags=_tags(old))

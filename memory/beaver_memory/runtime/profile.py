@@ -136,6 +136,8 @@ class InMemoryLocation:
 class PostgresLocation:
     """A memory in one tenant of a PostgreSQL database, which other machines may use as well.
 
+    Raises ValueError for a tenant without a name, or with `/` in it: that would be a part of another one.
+
     Attributes:
         url: the address of the database.
         tenant: the tenant; a tenant that a caller names is a part of it.
@@ -148,13 +150,18 @@ class PostgresLocation:
     """
 
     url: Secret
-    tenant: str
+    tenant: str = field()
     project: str = ""
     schema: str = "beaver_memory"
     connections: int = 4
     connect_seconds: int = 3
     state_folder: Path
     person_folder: Path = field(default=attrs.Factory(lambda self: self.state_folder, takes_self=True))
+
+    @tenant.validator
+    def _is_whole(self, _: object, value: str) -> None:
+        if not value.strip() or "/" in value or not value.isprintable():
+            raise ValueError("tenant must be a name without `/` and control characters")
 
     @property
     def is_given(self) -> bool:

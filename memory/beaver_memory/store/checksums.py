@@ -58,13 +58,17 @@ TEXTS = (
     "narrative",
 )
 BLOBS = ("hash", "terms")
-CHECKED = (*NUMBERS, "last_accessed_at", *BLOBS, *TEXTS)
+ADDED = ("evidence",)
+"""Texts that later versions have added, in order of names."""
+
+CHECKED = (*NUMBERS, "last_accessed_at", *BLOBS, *TEXTS, *ADDED)
 """The columns of a memory in the order in which `memory_checksum` takes their values."""
 
 _HEAD = struct.Struct("<11q2d2q")
 _NONE = -(2**63)
 _ACCESS = len(NUMBERS)
 _FIRST_TEXT = _ACCESS + 1 + len(BLOBS)
+_FIRST_ADDED = _FIRST_TEXT + len(TEXTS)
 _PAIR = struct.Struct("<2q")
 
 
@@ -73,22 +77,32 @@ def memory_checksum(owner: Owner, values: Sequence[Any], added: Mapping[str, str
 
     Args:
         owner: the owner of the memory.
-        values: the values of the columns `CHECKED`, in their order and stored form. Texts may be their UTF-8 bytes.
-        added: columns that later versions have added, by name; an empty text is the default.
+        values: the values of the columns `CHECKED`, in their order and stored form. Texts may be their UTF-8 bytes. A
+            database of an earlier version has none of `ADDED`.
+        added: further columns, by name; an empty text is the default.
 
     Raises:
         DamagedRow: a value has a type that its column never has.
     """
     try:
-        texts = values[_FIRST_TEXT:]
+        texts = values[_FIRST_TEXT:_FIRST_ADDED]
         joined = b"\0".join(texts) if isinstance(texts[0], bytes) else "\0".join(texts).encode()
         found = crc_of(values[:_ACCESS], owner_part(owner), joined, values[_ACCESS + 1], values[_ACCESS + 2])
+        found = with_added(found, values[_FIRST_ADDED:])
     except (struct.error, TypeError, ValueError, AttributeError) as error:
         raise DamagedRow("a value of another type") from error
     for name in sorted(added or ()):
         if text := (added or {})[name]:
             found = crc32(f"\0{name}\0{text}".encode(), found)
     return found ^ access_part(values[_ACCESS])
+
+
+def with_added(found: int, texts: Sequence[str | bytes]) -> int:
+    """Return a checksum continued with the texts of `ADDED`; an empty text changes nothing."""
+    for name, text in zip(ADDED, texts, strict=False):
+        if text:
+            found = crc32(f"\0{name}\0".encode() + (text if isinstance(text, bytes) else text.encode()), found)
+    return found
 
 
 def access_part(moment: int | None) -> int:

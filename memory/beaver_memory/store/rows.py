@@ -28,7 +28,7 @@ from beaver_memory.texts import (
 
 _TEXTS = ("store", "type", "scope", "project", "session", "agent", "source", "speaker", "origin")
 _LISTS = ("facts", "tags", "keywords", "related_files", "related_people")
-_PROSE = ("title", "summary", "narrative")
+_PROSE = ("title", "summary", "narrative", "evidence")
 _NUMBERS = ("confidence", "importance", "mention_count", "token_count")
 _MOMENTS = ("created_at", "updated_at")
 _MAYBE_MOMENTS = ("expires_at", "valid_from", "valid_until", "last_accessed_at", "deleted_at")
@@ -133,6 +133,7 @@ def new_row(item: Analysed, owner: int, version: int, now: int) -> tuple[Any, ..
         cleaned(new.summary),
         packed(facts),
         narrative,
+        cleaned(new.evidence),
     )
 
 

@@ -238,3 +238,18 @@ async def test_a_tool_turn_is_no_person(make_host):
     async with make_host() as host:
         await say(host, f"Remember that {SISTER}", actors=Actors(trigger="tool"))
         assert await command(host, "list") == "There are no memories yet."
+
+
+async def test_evidence_is_shown_and_erased(make_host, tmp_path):
+    """A whole memory shows the words that it rests on, and forgetting it erases them from all files."""
+    said = f"Hello! Remember that {SISTER}"
+    async with make_host() as host:
+        await say(host, said)
+        async with host.turn("?", session="s2", user="ann", trust="full") as turn:
+            found = await host.run_tool(turn.id, "memory_get", {"ids": [1]})
+            await turn.commit("Done.")
+        await command(host, "forget", "1", "yes")
+    files = [each for each in (tmp_path / "state" / "plugins" / "local").rglob("*") if each.is_file()]
+    assert [each["evidence"] for each in found["observations"]] == [said]
+    assert files
+    assert [each.name for each in files if b"Hello! Remember" in each.read_bytes()] == []

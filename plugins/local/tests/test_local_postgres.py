@@ -174,6 +174,10 @@ async def test_tenants(make_host, database):
         ({"tenant": "a"}, "store.postgres.url: is missing"),
         ({"url": "h/d", "tenant": "a"}, "store.postgres.url: must be an address like postgresql://user@host:5432/data"),
         (
+            {"url": "postgresql://u:p/w@h/d", "tenant": "a", "allowUnencrypted": True},
+            "store.postgres.url: must be an address like postgresql://user@host:5432/database, with a host and a database;",
+        ),
+        (
             {"url": "postgresql:///d", "tenant": "a"},
             "store.postgres.url: must be an address like postgresql://user@host",
         ),

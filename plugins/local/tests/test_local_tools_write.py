@@ -62,6 +62,14 @@ def test_stored(memory):
     assert "stable" not in repr(report.outcomes)
 
 
+def test_a_model_is_no_user(memory):
+    """A model that names the user or capture as the source of a memory is its source itself; a document may be one."""
+    given = ("user", " User", "auto_capture", "handbook.pdf")
+    answers = [say(memory, title=f"Tea {number}.", source=source) for number, source in enumerate(given)]
+
+    assert ["agent", "agent", "agent", "handbook.pdf"] == [stored(memory, each["id"]).source for each in answers]
+
+
 def test_preferences_hold_everywhere(memory):
     """A preference holds in every project, and so does a memory written outside of any project."""
     at = turn(scope=Scope(project="p"))

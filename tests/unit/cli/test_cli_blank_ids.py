@@ -15,6 +15,7 @@ NEEDED = {
     "unpin": ["1"],
     "show": ["1"],
     "explain": ["1"],
+    "migrate": ["--to", "postgresql://localhost/memories", "--tenant", "acme"],
 }
 """What a command must be given besides."""
 

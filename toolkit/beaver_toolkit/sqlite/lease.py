@@ -105,14 +105,9 @@ class Lease:
         is_log = fault == "log_removed"
         # Where the database is lost, its log must not become part of the next database of that name.
         mode = engine.SQLITE_CHECKPOINT_FULL if is_log else engine.SQLITE_CHECKPOINT_TRUNCATE
-        try:
-            # Another process may be at the same work.
-            connection.set_busy_timeout(round(RESCUE_SECONDS * 1000))
-            pages, moved = connection.wal_checkpoint(mode=mode)
-        except engine.Error:
-            pages, moved = 1, 0
+        is_moved = _move_log(connection, mode)
         self._mark()
-        return "log_lost" if is_log and pages != moved and self._found()[1] != self._files[1] else fault
+        return "log_lost" if is_log and not is_moved and self._found()[1] != self._files[1] else fault
 
     def end(self) -> None:
         """Release the lease, after the connections are closed."""
@@ -214,6 +209,24 @@ class Lease:
         if self._lock is not None and _MARK not in _record_in(self._lock):
             with contextlib.suppress(OSError):
                 os.pwrite(self._lock, b" " + _MARK, os.fstat(self._lock).st_size)
+
+
+def _move_log(connection: "apsw.Connection", mode: int) -> bool:
+    """Move the content of the log into the database; return whether all of it is there."""
+    engine, until = driver(), time.monotonic() + RESCUE_SECONDS
+    while True:
+        try:
+            connection.set_busy_timeout(round(RESCUE_SECONDS * 1000))
+            pages, moved = connection.wal_checkpoint(mode=mode)
+        except engine.BusyError:
+            # SQLite does not wait for a process that is moving the same log.
+            if time.monotonic() > until:
+                return False
+            time.sleep(POLL_SECONDS)
+        except engine.Error:
+            return False
+        else:
+            return bool(pages == moved)
 
 
 def close_unchanged(connection: "apsw.Connection") -> None:

@@ -2,9 +2,9 @@
 
 `parts` are expressions that others name in braces. `words` are lists, `marks` are expressions of whole words. Each
 entry of `attributes` is an attribute that has one value at a time: its patterns find it in a statement, the group `v`
-is its value, and the groups `k`, `n` and `g` belong to the subject (`g` does not
-if that is the speaker). An attribute with `nouns` is found by the patterns of
-`noun` too.
+is its value, and the groups `k`, `n` and `g` belong to the subject (`g` does not if that is the speaker). An attribute
+with `nouns` is found by the patterns of `noun` too. A pattern that begins with any text begins with `^`: searched from
+every place of a statement, it would take as many times as long.
 """
 
 import re

@@ -5,6 +5,7 @@ from typing import Any
 from beaver_hostspecs import Secret
 from beaver_memory.errors import StoreError
 from beaver_memory.store.postgres.driver import NOT_SHOWN, driver
+from beaver_toolkit.postgres_urls import is_misread
 
 _USUAL = {
     "connect_timeout": 5,
@@ -16,6 +17,9 @@ _USUAL = {
 }
 """A connection whose other end is gone is noticed within half a minute. The address may say otherwise."""
 
+_OF_ADDRESSES = ("://", "=")
+"""libpq reads a name of a database that holds one of them as an address of its own."""
+
 
 class Address:
     """The address of a database.
@@ -25,7 +29,8 @@ class Address:
         url: `postgresql://user:password@host:port/database?options`, or the keywords of libpq.
 
     Raises:
-        StoreError: psycopg is not installed, or it cannot read the address.
+        StoreError: psycopg is not installed, it cannot read the address, or libpq would take a part of the password
+            for the host, the port or the database.
     """
 
     def __init__(self, url: Secret, connect_seconds: int | None = None) -> None:
@@ -45,13 +50,14 @@ def _parsed(url: Secret) -> dict[str, Any]:
     except driver().Error:
         # The message of libpq may repeat a part of the address.
         raise StoreError(NOT_SHOWN, "wrong_address") from None
+    if is_misread(url.reveal()) or any(sign in str(found.get("dbname", "")) for sign in _OF_ADDRESSES):
+        raise StoreError(NOT_SHOWN, "wrong_address")
     return found
 
 
 def _place(parameters: dict[str, Any]) -> str:
     """Return host, port and database in a form that may be shown."""
-    # A password with an unquoted `@` reaches into the host.
-    host = str(parameters.get("host") or parameters.get("hostaddr") or "localhost").rpartition("@")[2]
+    host = parameters.get("host") or parameters.get("hostaddr") or "localhost"
     port = parameters.get("port") or "5432"
     name = parameters.get("dbname") or parameters.get("user") or "postgres"
     return f"postgresql://{host}:{port}/{name}"

@@ -20,7 +20,7 @@ from beaver_memory.store.rows import COLUMNS as SHOWN
 from beaver_memory.store.rows import memory_of, stored, text_of
 from beaver_memory.texts import cleaned, cleaned_all, folded, micros, micros_or_none, packed
 
-TEXTS = ("title", "summary", "facts", "narrative", "keywords")
+TEXTS = ("title", "summary", "facts", "narrative", "keywords", "evidence")
 """Columns of the table `texts`, which hold a field of the memory."""
 
 _WRITTEN = re.compile(r"\w+")
@@ -49,7 +49,7 @@ OBSERVATION_TYPES = (
 TEXT = ("tenant", "id", *TEXTS, "folded")
 """Columns of a new row of `texts`."""
 
-TEXT_TYPES = ("int8", "int8", *["text"] * 6)
+TEXT_TYPES = ("int8", "int8", *["text"] * 7)
 
 
 @attrs.frozen
@@ -123,6 +123,7 @@ def new_values(item: Analysed, key: OwnerKey, id_: int, now: int) -> dict[str, A
         "summary": cleaned(new.summary),
         "facts": packed(facts),
         "narrative": narrative,
+        "evidence": cleaned(new.evidence),
         "folded": folded_of(new),
     }
 

@@ -29,7 +29,7 @@ _NOTHING: Mapping[str, Any] = {
     **dict.fromkeys(("expires_at", "valid_from", "valid_until", "last_accessed_at")),
     **dict.fromkeys(("pinned", "token_count", "length"), 0),
     **dict.fromkeys(("tags", "keywords", "related_files", "related_people", "facts"), "[]"),
-    **dict.fromkeys(("title", "summary", "narrative"), ""),
+    **dict.fromkeys(("title", "summary", "narrative", "evidence"), ""),
     **dict.fromkeys(("hash", "terms"), b""),
     **dict.fromkeys(("confidence", "importance"), 0.0),
     "mention_count": 1,

@@ -9,16 +9,18 @@ import apsw
 
 from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Memory, Owner
-from beaver_memory.store.checksums import CHECKED, TEXTS, access_part, crc_of, owner_part
+from beaver_memory.store.checksums import ADDED, CHECKED, TEXTS, access_part, crc_of, owner_part, with_added
 from beaver_memory.store.protocol import IndexRow
 from beaver_memory.store.rows import COLUMNS as SHOWN
 from beaver_memory.store.rows import index_row_of, memory_of
 from beaver_memory.store.sqlite.damage import TenantDamage
 from beaver_memory.store.sqlite.queries import sqlite_queries
 
+_BYTES = (*TEXTS, *ADDED)
+
 
 def _bytes_of(name: str) -> str:
-    return f"CAST(o.{name} AS BLOB)" if name in TEXTS else f"o.{name}"
+    return f"CAST(o.{name} AS BLOB)" if name in _BYTES else f"o.{name}"
 
 
 _NAMES = ("length", "terms", "checksum", *(name.removeprefix("o.") for name in SHOWN.split(", ")))
@@ -27,28 +29,16 @@ _COLUMNS_AS_BYTES = ", ".join(map(_bytes_of, _NAMES))
 FAILS = sqlite_queries("rows")["fails"].format(columns=", ".join(map(_bytes_of, CHECKED)))
 """The condition that a row fails its checksum."""
 
-_LENGTH, _TERMS, _CHECKSUM, _ID, _SHARES, _ACCESS, _HASH, _OWNER = map(
-    _NAMES.index, ("length", "terms", "checksum", "id", "confidence", "last_accessed_at", "hash", "owner")
+_LENGTH, _TERMS, _CHECKSUM, _ID, _SHARES, _ACCESS, _HASH = map(
+    _NAMES.index, ("length", "terms", "checksum", "id", "confidence", "last_accessed_at", "hash")
 )
-_TEXTS = slice(_NAMES.index(TEXTS[0]), _NAMES.index(TEXTS[-1]) + 1)
+_FIRST_TEXT, _FIRST_ADDED, _OWNER = map(_NAMES.index, (TEXTS[0], ADDED[0], "owner"))
 _indexed = itemgetter(
     *map(
         (*_NAMES, "version").index,
         (
-            *(
-                "id",
-                "version",
-                "deleted_at",
-                "terms",
-                "length",
-                "store",
-                "type",
-                "scope",
-                "project",
-                "session",
-                "agent",
-            ),
-            *("source", "speaker", "tags", "related_files", "related_people", "created_at", "updated_at"),
+            *("id", "version", "deleted_at", "terms", "length", "store", "type", "scope", "project", "session"),
+            *("agent", "source", "speaker", "tags", "related_files", "related_people", "created_at", "updated_at"),
             *("expires_at", "valid_from", "valid_until", "mention_count", "importance", "confidence", "pinned"),
         ),
     )
@@ -75,8 +65,10 @@ def each_row(connection: apsw.Connection, sql: str, params: Sequence[Any]) -> It
 
 def _decoded(row: Row) -> Row:
     """Return a row with its texts as texts; the bytes of a damaged one become lone surrogates, which have no UTF-8."""
-    texts = (text.decode(errors="surrogateescape") if isinstance(text, bytes) else text for text in row[_TEXTS])
-    return (*row[: _TEXTS.start], *texts, *row[_TEXTS.stop :])
+    texts = (
+        text.decode(errors="surrogateescape") if isinstance(text, bytes) else text for text in row[_FIRST_TEXT:_OWNER]
+    )
+    return (*row[:_FIRST_TEXT], *texts, *row[_OWNER:])
 
 
 def parts_of(owners: Mapping[int, Owner]) -> Parts:
@@ -125,7 +117,10 @@ def verify(row: Row, parts: Parts) -> None:
     """
     try:
         numbers = (*row[_ID:_SHARES], row[_LENGTH], *row[_SHARES:_ACCESS])
-        found = crc_of(numbers, parts[row[_OWNER]], "\0".join(row[_TEXTS]).encode(), row[_HASH], row[_TERMS])
+        texts = "\0".join(row[_FIRST_TEXT:_FIRST_ADDED]).encode()
+        found = with_added(
+            crc_of(numbers, parts[row[_OWNER]], texts, row[_HASH], row[_TERMS]), row[_FIRST_ADDED:_OWNER]
+        )
         is_whole = found ^ access_part(row[_ACCESS]) == row[_CHECKSUM]
     except (struct.error, TypeError, ValueError, KeyError) as error:
         raise DamagedRow("a value that its column never has") from error

@@ -28,6 +28,7 @@ FULL = NewMemory(
     related_people=("Ann", "ann"),
     source="user",
     origin="turn 1",
+    evidence="she told me so",
     confidence=0.25,
     importance=0.75,
     pinned=True,

@@ -12,7 +12,8 @@ _whole = Check(
     wanted="must be a whole number", fits=lambda value: isinstance(value, int) and not isinstance(value, bool)
 )
 _url = Check(
-    wanted="must be an address like postgresql://user@host:5432/database, with a host and a database",
+    wanted="must be an address like postgresql://user@host:5432/database, with a host and a database; write `@`, `/`"
+    " and `?` in a password as %40, %2F and %3F",
     fits=lambda value: parsed(value.reveal()) is not None,
 )
 _name = Check(

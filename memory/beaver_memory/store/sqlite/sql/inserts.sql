@@ -8,9 +8,10 @@ UPDATE tenants SET next_id = next_id + ?1 WHERE number = ?2 RETURNING next_id - 
 INSERT INTO observations (
     tenant, id, checksum, owner, version, store, type, scope, project, session, agent, source, speaker, origin, pinned,
     confidence, importance, created_at, expires_at, valid_from, valid_until, added_at, updated_at, token_count, hash,
-    length, terms, tags, keywords, related_files, related_people, title, summary, facts, narrative
+    length, terms, tags, keywords, related_files, related_people, title, summary, facts, narrative,
+    evidence
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: queue_embeddings
 INSERT INTO unembedded (tenant, owner, model, created_at, memory)

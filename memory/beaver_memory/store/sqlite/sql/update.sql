@@ -21,7 +21,8 @@ SET version = ?, checksum = ?, deleted_at = ?, updated_at = ?, store = '', type 
     session = '', agent = '', source = '', pinned = 0, expires_at = NULL, valid_from = NULL, valid_until = NULL,
     last_accessed_at = NULL, confidence = 0.0, importance = 0.0, mention_count = 1, token_count = 0, length = 0,
     hash = x'', speaker = '', origin = '', tags = '[]', keywords = '[]', related_files = '[]', related_people = '[]',
-    terms = x'', title = '', summary = '', facts = '[]', narrative = ''
+    terms = x'', title = '', summary = '', facts = '[]', narrative = '',
+    evidence = ''
 WHERE tenant = ? AND id = ?
 
 -- name: empty_history

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 import attrs
 import click
 
-from beaver_hooks_local.cli.options import debug_option, json_option
+from beaver_hooks_local.cli.options import Word, debug_option, json_option
 from beaver_hooks_local.cli.output import counted, say, say_json
 from beaver_hooks_local.cli.plugin_calls import ask_long
 from beaver_hooks_local.store_settings import PostgresSettings
@@ -30,8 +30,8 @@ DIFFERENT = 1
     required=True,
     help="The database: env:NAME for a variable, - for a line of stdin, or an address without a password.",
 )
-@click.option("--tenant", metavar="NAME", required=True, help="The tenant that gets the memories.")
-@click.option("--project", metavar="NAME", help="The name that memories of this project get.")
+@click.option("--tenant", type=Word(), metavar="NAME", required=True, help="The tenant that gets the memories.")
+@click.option("--project", type=Word(), metavar="NAME", help="The name that memories of this project get.")
 @click.option("--schema", metavar="NAME", default="beaver_memory", show_default=True, help="The schema of the tables.")
 @click.option("--allow-unencrypted", is_flag=True, help="Allow a server on another machine without TLS.")
 @click.option("--dry-run", "dry", is_flag=True, help="Count what would be copied, and copy nothing.")

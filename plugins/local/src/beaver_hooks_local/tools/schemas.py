@@ -111,7 +111,10 @@ WRITE = _object(
         "tags": _words("labels"),
         "related_files": _paths("paths of files that the memory is about"),
         "related_people": _words("people that the memory is about"),
-        "source": {**_WORD, "description": "where the memory comes from; agent by default"},
+        "source": {
+            **_WORD,
+            "description": "where the memory comes from, for example a document; agent by default and for user",
+        },
         "token_count": {"type": "integer", "minimum": 0, "description": "ignored: the memory counts tokens itself"},
         "expires": {**_MOMENT, "description": f"when the memory stops being shown; {_DATES}"},
         "supersedes": {

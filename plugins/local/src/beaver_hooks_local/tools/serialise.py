@@ -50,6 +50,7 @@ def whole(memory: Memory) -> Shown:
             "related_people": [neutralise(name) for name in memory.related_people],
             "speaker": neutralise(in_line(memory.speaker)),
             "source": neutralise(memory.source),
+            "evidence": neutralise(memory.evidence),
             "when": _moment(memory.created_at),
             "updated": None if memory.updated_at == memory.created_at else _moment(memory.updated_at),
             "expires": _moment(memory.expires_at),

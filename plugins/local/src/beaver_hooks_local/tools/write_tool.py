@@ -11,7 +11,7 @@ from beaver_hooks_local.trust import default_store
 from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import OutcomeKind, Report, Turn
 from beaver_memory.errors import PersonalStoreError
-from beaver_memory.records import Kept, NewMemory, Store
+from beaver_memory.records import AGENT, Kept, NewMemory, Store, is_reserved
 from beaver_memory.runtime.capture_records import CorrectRequest
 from beaver_memory.runtime.requests import WriteRequest
 
@@ -87,12 +87,18 @@ def _new(memory: LocalMemory, arguments: Mapping[str, Any], sight: Visibility) -
             project=sight.project,
             session=arguments.get("session_key", sight.session),
             agent=sight.agent,
-            source=arguments.get("source", "agent"),
+            source=_source(arguments),
             origin="memory_write",
             expires_at=expires,
         )
     except ValueError as error:
         raise Refusal("invalid", "The title is empty; write the fact to remember in one line.") from error
+
+
+def _source(arguments: Mapping[str, Any]) -> str:
+    """Return where the memory comes from; a model is not taken for the user or for capture."""
+    given = str(arguments.get("source", AGENT))
+    return AGENT if is_reserved(given) else given
 
 
 def _store(arguments: Mapping[str, Any], sight: Visibility) -> Store:
