@@ -74,11 +74,16 @@ class Part:
 
 
 class Mark(NamedTuple):
-    """A row of the source: its database, its new version, and whether it was forgotten."""
+    """A row of the source: its database, its new version, whether it was forgotten, and when it was said."""
 
     part: Part
     version: int
     gone: bool
+    created: float
+
+    def may_replace(self, row: IndexRow) -> bool:
+        """Return whether a row of the tenant is a copy of this row, which has not changed there."""
+        return row.version <= self.version and (self.gone or row.created == self.created)
 
 
 Marks = dict[int, Mark]
@@ -96,7 +101,7 @@ class Migration:
         progress: called after each step.
 
     Raises:
-        InvalidRequest: the tenant holds memories that are not of this store.
+        InvalidRequest: the tenant holds memories that are not of this store, or have changed there since.
     """
 
     def __init__(
@@ -111,7 +116,7 @@ class Migration:
         """Copy what the tenant lacks, and compare both stores; with `dry` count only."""
         owners = list(dict.fromkeys(owner for part in self._parts for owner in _owners(part.store)))
         marks = {owner: self._marks(owner) for owner in owners}
-        there = {owner: _versions(self._target, owner) for owner in {*owners, *self._target.owners()}}
+        there = {owner: _rows(self._target, owner) for owner in {*owners, *self._target.owners()}}
         self._refuse_others(marks, there)
         missing = {owner: _missing(marks[owner], there[owner]) for owner in owners}
         self._total = sum(map(len, missing.values()))
@@ -131,16 +136,17 @@ class Migration:
         for part in self._parts:
             for row in _changed(part.store, owner):
                 if _is_copied(part, row):
-                    found[row.id + part.ids] = Mark(part, row.version + part.versions, row.gone)
+                    found[row.id + part.ids] = Mark(part, row.version + part.versions, row.gone, row.created)
         return found
 
-    def _refuse_others(self, marks: Mapping[Owner, Iterable[int]], there: Mapping[Owner, Iterable[int]]) -> None:
-        others = sum(len({*ids} - {*marks.get(owner, ())}) for owner, ids in there.items())
+    def _refuse_others(self, marks: Mapping[Owner, Marks], there: Mapping[Owner, Mapping[int, IndexRow]]) -> None:
+        others = sum(_others(marks.get(owner, {}), rows) for owner, rows in there.items())
         if others:
             raise InvalidRequest(
                 "to",
-                f"holds {others:,} memories that are not of this store, so that ids would meet; name another tenant, or"
-                " copy the texts with `beaver memory export` and `beaver memory add --json-lines`",
+                f"holds memories that are not of this store, or have changed there since ({others:,}), and a copy would"
+                " replace them; name another tenant, or copy the texts with `beaver memory export` and `beaver memory"
+                " add --json-lines`",
             )
 
     def _copy(self, owner: Owner, missing: Marks) -> None:
@@ -299,12 +305,22 @@ def _moved(part: Part, row: VectorRow) -> VectorRow:
     return attrs.evolve(row, id=row.id + part.ids, version=row.version + part.versions)
 
 
-def _versions(store: SingleStore, owner: Owner) -> dict[int, int]:
-    return {row.id: row.version for row in _changed(store, owner)}
+def _rows(store: SingleStore, owner: Owner) -> dict[int, IndexRow]:
+    return {row.id: row for row in _changed(store, owner)}
 
 
-def _missing(marks: Marks, there: Mapping[int, int]) -> Marks:
-    return {id_: mark for id_, mark in marks.items() if there.get(id_) != mark.version}
+def _others(marks: Marks, rows: Mapping[int, IndexRow]) -> int:
+    """Return how many rows of the tenant are no unchanged copies of an owner's memories.
+
+    A forgotten memory tells nothing of itself. So its live copy is taken for one beside another copy only.
+    """
+    others = sum(id_ not in marks or not marks[id_].may_replace(row) for id_, row in rows.items())
+    erased = sum(id_ in marks and marks[id_].gone and not row.gone for id_, row in rows.items())
+    return others or (erased if erased == len(rows) else 0)
+
+
+def _missing(marks: Marks, there: Mapping[int, IndexRow]) -> Marks:
+    return {id_: mark for id_, mark in marks.items() if id_ not in there or there[id_].version != mark.version}
 
 
 def _is_copied(part: Part, row: IndexRow) -> bool:
