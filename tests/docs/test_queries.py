@@ -60,6 +60,7 @@ WHOLE = {
     },
     "preparation.sql": {"count_rows"},
     "rebuild_terms.sql": {"following_memories", "set_terms"},
+    "unreadable.sql": {"read_row"},
     "word_index.sql": {"last_added", "add_rows", "unused_words"},
 }
 """Statements of the whole store, and statements that name a row, which only a statement with the tenant has found."""

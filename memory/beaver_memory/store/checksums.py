@@ -98,10 +98,15 @@ def memory_checksum(owner: Owner, values: Sequence[Any], added: Mapping[str, str
 
 
 def with_added(found: int, texts: Sequence[str | bytes]) -> int:
-    """Return a checksum continued with the texts of `ADDED`; an empty text changes nothing."""
+    """Return a checksum continued with the texts of `ADDED`; an empty text changes nothing.
+
+    Raises:
+        TypeError: a value is no text.
+    """
     for name, text in zip(ADDED, texts, strict=False):
-        if text:
-            found = crc32(f"\0{name}\0".encode() + (text if isinstance(text, bytes) else text.encode()), found)
+        data = text if isinstance(text, bytes) else str.encode(text)
+        if data:
+            found = crc32(f"\0{name}\0".encode() + data, found)
     return found
 
 

@@ -37,7 +37,8 @@ class ReaderPool:
                 try:
                     connection.execute("BEGIN")
                     yield connection
-                    connection.execute("COMMIT")
+                    # Nothing was written. A commit would raise the error of a damaged page again that the block met.
+                    connection.execute("ROLLBACK")
                 except BaseException:
                     connection.close()
                     raise

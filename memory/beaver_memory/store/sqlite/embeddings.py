@@ -38,7 +38,7 @@ def begin_model(connection: apsw.Connection, name: str) -> int:
 def missing(connection: apsw.Connection, owners: TenantOwners, model: int, limit: int) -> list[tuple[int, str]]:
     """Return ids and texts of an owner's memories that have no embedding by a model, newest first."""
     (key,) = owners
-    rows = rows_of(connection, _SQL["unembedded"], (*key, model, bounded(limit)))
+    rows = rows_of(connection, owners, _SQL["unembedded"], (*key, model, bounded(limit)))
     return [(memory.id, memory.text) for memory in whole_memories(rows, owners.names, owners.damaged)]
 
 

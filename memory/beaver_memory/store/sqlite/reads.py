@@ -16,6 +16,7 @@ from beaver_memory.store.sqlite.owners import TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.rows import FAILS, rows_of, whole_memories
 from beaver_memory.store.sqlite.sql_filters import Conditions, conditions, marks
+from beaver_memory.store.sqlite.unreadable import unreadable_ids
 from beaver_memory.texts import moment
 
 _SQL = sqlite_queries("reads")
@@ -30,7 +31,7 @@ def visible(
     which = conditions(filters)
     wanted = usable(ids)
     sql = _SQL["memories_by_id"].replace("{owners}", marks(len(owners.names))).replace("{conditions}", which.sql)
-    rows = rows_of(connection, sql, (json.dumps(wanted), owners.tenant, *owners.names, *which.params))
+    rows = rows_of(connection, owners, sql, (json.dumps(wanted), owners.tenant, *owners.names, *which.params))
     found = {memory.id: memory for memory in whole_memories(rows, owners.names, owners.damaged)}
     if len(found) < len(wanted):
         for id_ in damaged_among(connection, owners, [id_ for id_ in wanted if id_ not in found]):
@@ -40,8 +41,14 @@ def visible(
 
 def damaged_among(connection: apsw.Connection, owners: TenantOwners, ids: Iterable[int]) -> list[int]:
     """Return the ids of a tenant's memories that fail their checksums."""
-    given = (json.dumps(usable(ids)), owners.tenant)
-    return [id_ for (id_,) in connection.execute(_SQL["damaged_among"].format(fails=FAILS), given)]
+    wanted = usable(ids)
+    try:
+        given = (json.dumps(wanted), owners.tenant)
+        return [id_ for (id_,) in connection.execute(_SQL["damaged_among"].format(fails=FAILS), given)]
+    except apsw.CorruptError:
+        lost = unreadable_ids(connection, owners.tenant, wanted)
+        rest = [id_ for id_ in wanted if id_ not in lost]
+        return [*lost, *(damaged_among(connection, owners, rest) if lost else [])]
 
 
 def recent(connection: apsw.Connection, owners: TenantOwners, filters: Filters, limit: int) -> list[Memory]:
@@ -136,7 +143,7 @@ def _first(
     connection: apsw.Connection, owners: TenantOwners, sql: str, params: tuple[Any, ...], limit: int
 ) -> list[Memory]:
     """Return the first memories of a walk, as many as if no row was damaged."""
-    rows = rows_of(connection, sql, (*params, limit))
+    rows = rows_of(connection, owners, sql, (*params, limit))
     whole = [*whole_memories(rows, owners.names, owners.damaged)]
     if len(whole) == len(rows) or len(rows) < limit:
         return whole

@@ -33,9 +33,11 @@ def register(connection: apsw.Connection, counted: Counted = bool) -> None:
 
     def found_sum(*values: Any) -> int | None:
         try:
-            return memory_checksum(Owner(tenant=values[0], user=values[1]), values[2:])
+            found = memory_checksum(Owner(tenant=values[0], user=values[1]), values[2:])
         except (DamagedRow, TypeError):
             return None
+        # A damaged moment makes a number that no checksum is.
+        return found if found == _stored(found) else None
 
     functions: dict[str, _Function] = {
         "memory_sum": memory_sum,
@@ -49,4 +51,9 @@ def register(connection: apsw.Connection, counted: Counted = bool) -> None:
 
 
 def _touched(checksum: int, before: int | None, after: int) -> int:
-    return checksum ^ access_part(before) ^ access_part(after)
+    return _stored(checksum ^ access_part(before) ^ access_part(after))
+
+
+def _stored(number: int) -> int:
+    """Return a number in the 64 bits of a column."""
+    return (number + 2**63) % 2**64 - 2**63

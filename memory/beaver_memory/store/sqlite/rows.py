@@ -14,7 +14,9 @@ from beaver_memory.store.protocol import IndexRow
 from beaver_memory.store.rows import COLUMNS as SHOWN
 from beaver_memory.store.rows import index_row_of, memory_of
 from beaver_memory.store.sqlite.damage import TenantDamage
+from beaver_memory.store.sqlite.owners import TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.sqlite.unreadable import Row, fetched
 
 _BYTES = (*TEXTS, *ADDED)
 
@@ -44,22 +46,25 @@ _indexed = itemgetter(
     )
 )
 
-Row = Sequence[Any]
 Parts = Mapping[int, bytes]
 """The bytes of owners in checksums, by the numbers of the owners."""
 
 
-def rows_of(connection: apsw.Connection, sql: str, params: Sequence[Any]) -> Sequence[Row]:
-    """Return the rows of a statement whose `{columns}` are those that `whole_memory` reads; others may follow."""
+def rows_of(connection: apsw.Connection, owners: TenantOwners, sql: str, params: Sequence[Any]) -> Sequence[Row]:
+    """Return the rows of a statement whose `{columns}` are those that `whole_memory` reads; others may follow.
+
+    A row that cannot be read is left out and noted.
+    """
     try:
-        return connection.execute(sql.replace("{columns}", _COLUMNS), params).fetchall()
+        return fetched(connection, owners, sql.replace("{columns}", _COLUMNS), params)
     except UnicodeDecodeError:
         # One damaged text must not hide the other rows.
-        return [*each_row(connection, sql, params)]
+        rows = fetched(connection, owners, sql.replace("{columns}", _COLUMNS_AS_BYTES), params)
+        return [_decoded(row) for row in rows]
 
 
 def each_row(connection: apsw.Connection, sql: str, params: Sequence[Any]) -> Iterator[Row]:
-    """Yield the rows of `rows_of` one by one. Texts are read as bytes, so that a damaged one fails no query."""
+    """Yield the rows of a statement as `rows_of`, one by one. A text that is not UTF-8 fails no statement."""
     return map(_decoded, connection.execute(sql.replace("{columns}", _COLUMNS_AS_BYTES), params))
 
 

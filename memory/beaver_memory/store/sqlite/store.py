@@ -241,8 +241,9 @@ class SqliteStore:
 
     def ids(self, owner: Owner, scopes: Collection[Scope] = ()) -> list[int]:
         """Return the ids of an owner's memories in the order of their last change, all or those of `scopes`."""
-        with self._owned(owner) as (connection, key):
-            return versions.ids(connection, key, scopes)
+        with self._connector.reading() as connection:
+            owners = self._connector.owners.those_of(connection, [owner])
+            return versions.ids(connection, owners, scopes) if owners else []
 
     def owners(self) -> list[Owner]:
         """Return the owners that have memories."""

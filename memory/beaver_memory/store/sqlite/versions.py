@@ -1,16 +1,17 @@
 """Versions: numbers of changes, each greater than all before it of its owner; and the changes above one."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import apsw
 
 from beaver_memory.records import Scope
 from beaver_memory.store.bounds import bounded
 from beaver_memory.store.protocol import IndexRow
-from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
+from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners, live
 from beaver_memory.store.sqlite.queries import sqlite_queries
-from beaver_memory.store.sqlite.rows import index_row, parts_of, rows_of
+from beaver_memory.store.sqlite.rows import FAILS, index_row, parts_of, rows_of
+from beaver_memory.store.sqlite.unreadable import fetched
 
 _SQL = sqlite_queries("versions")
 
@@ -42,10 +43,30 @@ def changed(connection: apsw.Connection, owners: TenantOwners, after: int, limit
     """Return the rows of an owner that have a version above `after`, in order of versions; note damaged ones."""
     (key,) = owners
     parts, damaged = parts_of(owners.names), owners.damaged
-    rows = rows_of(connection, _SQL["changed_memories"], (*key, after, bounded(limit)))
-    return [index_row(row, parts, damaged) for row in rows]
+    rows = rows_of(connection, owners, _SQL["changed_memories"], (*key, after, bounded(limit)))
+    found = [index_row(row, parts, damaged) for row in rows]
+    if after == 0:
+        _count(connection, owners, found, limit)
+    return found
 
 
-def ids(connection: apsw.Connection, owner: OwnerKey, scopes: Collection[Scope]) -> list[int]:
+def _count(connection: apsw.Connection, owners: TenantOwners, found: Sequence[IndexRow], limit: int) -> None:
+    """Note that memories of an owner are missing: there are fewer than were counted when they were written."""
+    (key,) = owners
+    count = sum(not row.gone for row in found)
+    if len(found) >= limit:
+        (rows,) = fetched(connection, owners, _SQL["count_live_rows"], key)
+        count = rows[0]
+    if count < live(connection, key):
+        owners.damage.note("count", *key)
+
+
+def ids(connection: apsw.Connection, owners: TenantOwners, scopes: Collection[Scope]) -> list[int]:
     """Return the ids of an owner's memories in the order of their last change, all or those of `scopes`."""
-    return [id_ for (id_,) in connection.execute(_SQL["ids_by_version"], (*owner, json.dumps([*scopes])))]
+    (key,) = owners
+    sql = _SQL["ids_by_version"].format(fails=FAILS)
+    found = fetched(connection, owners, sql, (*key, json.dumps([*scopes])))
+    for id_, fails in found:
+        if fails:
+            owners.damaged(id_)
+    return [id_ for id_, fails in found if not fails]

@@ -26,8 +26,14 @@ ORDER BY o.version
 LIMIT ?
 
 -- name: ids_by_version
-SELECT id
-FROM observations INDEXED BY observations_by_version
-WHERE tenant = ?1 AND owner = ?2 AND deleted_at IS NULL
-    AND (?3 = '[]' OR scope IN (SELECT value FROM json_each(?3)))
-ORDER BY version
+-- With whether a row is damaged: such a row comes whatever its columns say.
+SELECT o.id, {fails}
+FROM observations AS o INDEXED BY observations_by_version
+WHERE o.tenant = ?1 AND o.owner = ?2
+    AND ((o.deleted_at IS NULL AND (?3 = '[]' OR o.scope IN (SELECT value FROM json_each(?3)))) OR {fails})
+ORDER BY o.version
+
+-- name: count_live_rows
+SELECT count(*)
+FROM observations AS o INDEXED BY observations_by_version
+WHERE o.tenant = ? AND o.owner = ? AND o.deleted_at IS NULL
