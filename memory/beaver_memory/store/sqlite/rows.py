@@ -123,9 +123,8 @@ def verify(row: Row, parts: Parts) -> None:
     try:
         numbers = (*row[_ID:_SHARES], row[_LENGTH], *row[_SHARES:_ACCESS])
         texts = "\0".join(row[_FIRST_TEXT:_FIRST_ADDED]).encode()
-        found = with_added(
-            crc_of(numbers, parts[row[_OWNER]], texts, row[_HASH], row[_TERMS]), row[_FIRST_ADDED:_OWNER]
-        )
+        added = [*map(str.encode, row[_FIRST_ADDED:_OWNER])]
+        found = with_added(crc_of(numbers, parts[row[_OWNER]], texts, row[_HASH], row[_TERMS]), added)
         is_whole = found ^ access_part(row[_ACCESS]) == row[_CHECKSUM]
     except (struct.error, TypeError, ValueError, KeyError) as error:
         raise DamagedRow("a value that its column never has") from error
