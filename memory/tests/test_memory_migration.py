@@ -15,7 +15,8 @@ from beaver_memory.layers import Personal
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner, SessionSummary
 from beaver_memory.runtime import migration
-from beaver_memory.runtime.migration import PERSONAL_VERSIONS, Migration, MigrationReport
+from beaver_memory.runtime.migration import Migration, MigrationReport
+from beaver_memory.runtime.migration_rows import PERSONAL_VERSIONS
 from beaver_memory.store.joint import PERSONAL_IDS
 from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.sqlite import SqliteStore
@@ -198,7 +199,7 @@ def test_a_tenant_with_other_memories(place):
     assert (1, [Owner(user="zoe")]) == (id_, place.target.owners())
 
 
-def _texts(store):
+def titles_of(store):
     own = looking(owners=(ANN,), lapsed=True, now=NOW.replace(year=2126))
     return [memory.title for memory in store.get(store.ids(ANN), own)]
 
@@ -215,7 +216,7 @@ def test_a_tenant_with_memories_under_the_same_ids(place, forgotten):
     for dry in (True, False):
         with pytest.raises(InvalidRequest, match="memories that are not of this store"):
             place.migrate(dry=dry)
-    assert ["theirs"] == _texts(place.target)
+    assert ["theirs"] == titles_of(place.target)
 
 
 @pytest.mark.parametrize("change", ["forget", "change"])
@@ -227,10 +228,10 @@ def test_a_copy_that_has_changed_there(place, change):
         place.target.forget(ids[:1], LATE, now=NOW)
     else:
         place.target.change(ids[0], LATE, event="PIN", now=NOW, pinned=True)
-    before = _texts(place.target)
+    before = titles_of(place.target)
     with pytest.raises(InvalidRequest, match="have changed there since"):
         place.migrate()
-    assert before == _texts(place.target)
+    assert before == titles_of(place.target)
 
 
 def test_a_damaged_copy(place):
