@@ -1,4 +1,4 @@
--- Rows of memories by what the indexes tell of them. No statement but `read_row` reads a row.
+-- Rows of memories, found in the indexes alone. Only `read_row` reads a row.
 
 -- name: rows_of_owner
 SELECT row FROM observations INDEXED BY observations_by_version WHERE tenant = ? AND owner = ?
