@@ -56,7 +56,7 @@ def micros_or_none(moment: datetime | None) -> int | None:
 
 def moment(value: int) -> datetime:
     """Return the moment of `micros`."""
-    return _EPOCH + timedelta(microseconds=value)
+    return _EPOCH + timedelta(0, 0, value)
 
 
 def moment_or_none(value: int | None) -> datetime | None:

@@ -15,7 +15,8 @@ from beaver_memory.layers import Personal
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner, SessionSummary
 from beaver_memory.runtime import migration
-from beaver_memory.runtime.migration import PERSONAL_VERSIONS, Migration, MigrationReport
+from beaver_memory.runtime.migration import Migration, MigrationReport
+from beaver_memory.runtime.migration_rows import PERSONAL_VERSIONS
 from beaver_memory.store.joint import PERSONAL_IDS
 from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.sqlite import SqliteStore
@@ -194,8 +195,43 @@ def test_a_tenant_with_other_memories(place):
         (id_,) = other.add([NewMemory(title="theirs", owner=Owner(user="zoe"))])
     with pytest.raises(InvalidRequest) as caught:
         place.migrate()
-    assert "holds 1 memories that are not of this store" in str(caught.value)
+    assert "holds memories that are not of this store, or have changed there since (1)" in str(caught.value)
     assert (1, [Owner(user="zoe")]) == (id_, place.target.owners())
+
+
+def titles_of(store):
+    own = looking(owners=(ANN,), lapsed=True, now=NOW.replace(year=2126))
+    return [memory.title for memory in store.get(store.ids(ANN), own)]
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_a_tenant_with_memories_under_the_same_ids(place, forgotten):
+    """Memories of the tenant are not replaced by others that have their ids, as those of every store begin alike."""
+    ids = place.engine.add([NewMemory(title="ours", owner=ANN)])
+    if forgotten:
+        place.engine.forget(ids, LATE)
+    clock = FrozenClock(NOW - timedelta(seconds=1))
+    with MemoryEngine(TenantStore(place.target._opened, "acme"), clock=clock) as other:
+        assert ids == other.add([NewMemory(title="theirs", owner=ANN)])
+    for dry in (True, False):
+        with pytest.raises(InvalidRequest, match="memories that are not of this store"):
+            place.migrate(dry=dry)
+    assert ["theirs"] == titles_of(place.target)
+
+
+@pytest.mark.parametrize("change", ["forget", "change"])
+def test_a_copy_that_has_changed_there(place, change):
+    """A memory that was forgotten or changed in the tenant does not come back by a later copy."""
+    ids = place.engine.add([NewMemory(title="first", owner=ANN), NewMemory(title="second", owner=ANN)])
+    place.migrate()
+    if change == "forget":
+        place.target.forget(ids[:1], LATE, now=NOW)
+    else:
+        place.target.change(ids[0], LATE, event="PIN", now=NOW, pinned=True)
+    before = titles_of(place.target)
+    with pytest.raises(InvalidRequest, match="have changed there since"):
+        place.migrate()
+    assert before == titles_of(place.target)
 
 
 def test_a_damaged_copy(place):

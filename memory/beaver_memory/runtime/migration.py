@@ -6,29 +6,38 @@ interrupted migration continues where it was, and a later one brings over what h
 is read from both stores and compared by a digest; rows that differ are copied once more.
 """
 
-import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import attrs
 
 from beaver_memory.errors import InvalidRequest
 from beaver_memory.filters import Filters
 from beaver_memory.records import Memory, Owner, SessionSummary
+from beaver_memory.runtime.migration_rows import (
+    PAGE,
+    Mark,
+    Marks,
+    Part,
+    add_vector,
+    changed_rows,
+    count_others,
+    digest_of_copy,
+    is_copied,
+    missing_rows,
+    moved_vector,
+    owners_of,
+    parts_of,
+    rows_by_id,
+    vector_rows,
+)
 from beaver_memory.store.bounds import LARGEST
-from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS, JointStore
-from beaver_memory.store.protocol import IndexRow, MemoryStore, SingleStore, VectorRow
+from beaver_memory.store.joint import EVERYWHERE
+from beaver_memory.store.protocol import IndexRow, MemoryStore
 from beaver_memory.store.shared import MemoryCopy
-from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.store.tenant import TenantStore
 from beaver_memory.texts import moment
-
-PAGE = 500
-"""Memories of one transaction."""
-
-PERSONAL_VERSIONS = 2**40
-"""The offset of the versions of the person's memories. No owner of a project has so many changes."""
 
 Progress = Callable[[int, int, str], object]
 """Receives how many memories are done, how many there are, and the name of the step."""
@@ -57,34 +66,6 @@ class MigrationReport:
     differences: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True)
-class Part:
-    """One database of the store, and how its numbers are changed.
-
-    Attributes:
-        store: the database.
-        ids, versions: are added to its ids and its versions.
-        everywhere: whether only its global memories are copied.
-    """
-
-    store: SingleStore
-    ids: int = 0
-    versions: int = 0
-    everywhere: bool = False
-
-
-class Mark(NamedTuple):
-    """A row of the source: its database, its new version, and whether it was forgotten."""
-
-    part: Part
-    version: int
-    gone: bool
-
-
-Marks = dict[int, Mark]
-"""The rows of an owner by their new ids."""
-
-
 class Migration:
     """Copies a store into a tenant.
 
@@ -96,24 +77,24 @@ class Migration:
         progress: called after each step.
 
     Raises:
-        InvalidRequest: the tenant holds memories that are not of this store.
+        InvalidRequest: the tenant holds memories that are not of this store, or have changed there since.
     """
 
     def __init__(
         self, source: MemoryStore, target: TenantStore, project: str, *, now: datetime, progress: Progress
     ) -> None:
-        self._parts = _parts(source)
+        self._parts = parts_of(source)
         self._models = sorted(source.stats()["embeddings"])
         self._target, self._project, self._now, self._progress = target, project, now, progress
         self._done, self._total = 0, 0
 
     def run(self, *, dry: bool = False) -> MigrationReport:
         """Copy what the tenant lacks, and compare both stores; with `dry` count only."""
-        owners = list(dict.fromkeys(owner for part in self._parts for owner in _owners(part.store)))
+        owners = list(dict.fromkeys(owner for part in self._parts for owner in owners_of(part.store)))
         marks = {owner: self._marks(owner) for owner in owners}
-        there = {owner: _versions(self._target, owner) for owner in {*owners, *self._target.owners()}}
+        there = {owner: rows_by_id(self._target, owner) for owner in {*owners, *self._target.owners()}}
         self._refuse_others(marks, there)
-        missing = {owner: _missing(marks[owner], there[owner]) for owner in owners}
+        missing = {owner: missing_rows(marks[owner], there[owner]) for owner in owners}
         self._total = sum(map(len, missing.values()))
         report = self._report(marks)
         if dry:
@@ -129,18 +110,19 @@ class Migration:
     def _marks(self, owner: Owner) -> Marks:
         found: Marks = {}
         for part in self._parts:
-            for row in _changed(part.store, owner):
-                if _is_copied(part, row):
-                    found[row.id + part.ids] = Mark(part, row.version + part.versions, row.gone)
+            for row in changed_rows(part.store, owner):
+                if is_copied(part, row):
+                    found[row.id + part.ids] = Mark(part, row.version + part.versions, row.gone, row.created)
         return found
 
-    def _refuse_others(self, marks: Mapping[Owner, Iterable[int]], there: Mapping[Owner, Iterable[int]]) -> None:
-        others = sum(len({*ids} - {*marks.get(owner, ())}) for owner, ids in there.items())
+    def _refuse_others(self, marks: Mapping[Owner, Marks], there: Mapping[Owner, Mapping[int, IndexRow]]) -> None:
+        others = sum(count_others(marks.get(owner, {}), rows) for owner, rows in there.items())
         if others:
             raise InvalidRequest(
                 "to",
-                f"holds {others:,} memories that are not of this store, so that ids would meet; name another tenant, or"
-                " copy the texts with `beaver memory export` and `beaver memory add --json-lines`",
+                f"holds memories that are not of this store, or have changed there since ({others:,}), and a copy would"
+                " replace them; name another tenant, or copy the texts with `beaver memory export` and `beaver memory"
+                " add --json-lines`",
             )
 
     def _copy(self, owner: Owner, missing: Marks) -> None:
@@ -159,7 +141,7 @@ class Migration:
         """Yield the copies of a page's rows; a row that has changed meanwhile comes in its new state."""
         left = {id_ - part.ids for id_ in page}
         rows = []
-        for row in _changed(part.store, owner, min(mark.version for mark in page.values()) - part.versions - 1):
+        for row in changed_rows(part.store, owner, min(mark.version for mark in page.values()) - part.versions - 1):
             if row.id in left:
                 rows.append(row)
                 left.discard(row.id)
@@ -176,8 +158,8 @@ class Migration:
         return MemoryCopy(row=moved, memory=memory, added_at=added.at, history=tuple(changes))
 
     def _embed(self, part: Part, owner: Owner, model: str) -> None:
-        there = {row.id: row.version for row in _vectors(self._target, owner, model)}
-        moved = (_moved(part, row) for row in _vectors(part.store, owner, model))
+        there = {row.id: row.version for row in vector_rows(self._target, owner, model)}
+        moved = (moved_vector(part, row) for row in vector_rows(part.store, owner, model))
         for page in _pages([row for row in moved if there.get(row.id) != row.version]):
             self._target.restore_vectors(owner, model, page)
             self._progress(self._done, self._total, "copying embeddings")
@@ -191,7 +173,7 @@ class Migration:
         every = [mark for each in marks.values() for mark in each.values()]
         gone = sum(mark.gone for mark in every)
         counts = {
-            model: sum(len(_vectors(part.store, owner, model)) for part in self._parts for owner in marks)
+            model: sum(len(vector_rows(part.store, owner, model)) for part in self._parts for owner in marks)
             for model in self._models
         }
         return MigrationReport(
@@ -224,26 +206,26 @@ class Migration:
         found: dict[int, bytes] = {}
         unchanged: set[int] = set()
         for part in self._parts:
-            rows = [row for row in _changed(part.store, owner) if _is_copied(part, row)]
+            rows = [row for row in changed_rows(part.store, owner) if is_copied(part, row)]
             for page in _pages(rows):
                 for copy in self._page(part, owner, page):
-                    found[copy.row.id] = _digest(self._renamed(copy))
+                    found[copy.row.id] = digest_of_copy(self._renamed(copy))
                     if copy.memory is not None and not copy.history and copy.added_at == copy.memory.updated_at:
                         unchanged.add(copy.row.id)
             for model in self._models:
-                for row in _vectors(part.store, owner, model):
-                    _add(found, row.id + part.ids, model, attrs.evolve(row, version=row.version + part.versions))
+                for row in vector_rows(part.store, owner, model):
+                    add_vector(found, row.id + part.ids, model, attrs.evolve(row, version=row.version + part.versions))
         return found, unchanged
 
     def _digests_of_target(self, owner: Owner, unchanged: Collection[int]) -> dict[int, bytes]:
         """Return the digests of the copies; the history of a memory that never changed is not asked for."""
         found: dict[int, bytes] = {}
         whole = Part(store=self._target)
-        for page in _pages([*_changed(self._target, owner)]):
-            found |= {copy.row.id: _digest(copy) for copy in self._page(whole, owner, page, unchanged)}
+        for page in _pages([*changed_rows(self._target, owner)]):
+            found |= {copy.row.id: digest_of_copy(copy) for copy in self._page(whole, owner, page, unchanged)}
         for model in self._models:
-            for row in _vectors(self._target, owner, model):
-                _add(found, row.id, model, row)
+            for row in vector_rows(self._target, owner, model):
+                add_vector(found, row.id, model, row)
         return found
 
     def _page(
@@ -267,63 +249,5 @@ class Migration:
         return attrs.evolve(copy, memory=attrs.evolve(memory, project=self._project))
 
 
-def _parts(source: MemoryStore) -> tuple[Part, ...]:
-    if not isinstance(source, JointStore):
-        return (Part(store=source),)  # type: ignore[arg-type]  # every store but the joint one is a single one
-    project, personal = source.parts
-    mine = Part(store=project)
-    if personal is None:
-        return (mine,)
-    return mine, Part(store=personal, ids=PERSONAL_IDS, versions=PERSONAL_VERSIONS, everywhere=True)
-
-
-def _owners(store: SingleStore) -> list[Owner]:
-    """Return the owners of a store; in files also those whose memories are all forgotten, for their ids."""
-    return store.known_owners() if isinstance(store, SqliteStore) else store.owners()
-
-
-def _changed(store: SingleStore, owner: Owner, after: int = 0) -> Iterator[IndexRow]:
-    while rows := store.changed(owner, after, limit=PAGE):
-        yield from rows
-        after = rows[-1].version
-
-
-def _vectors(store: SingleStore, owner: Owner, model: str) -> list[VectorRow]:
-    found: list[VectorRow] = []
-    while rows := store.vectors(owner, model, found[-1].version if found else 0, limit=PAGE):
-        found += rows
-    return found
-
-
-def _moved(part: Part, row: VectorRow) -> VectorRow:
-    return attrs.evolve(row, id=row.id + part.ids, version=row.version + part.versions)
-
-
-def _versions(store: SingleStore, owner: Owner) -> dict[int, int]:
-    return {row.id: row.version for row in _changed(store, owner)}
-
-
-def _missing(marks: Marks, there: Mapping[int, int]) -> Marks:
-    return {id_: mark for id_, mark in marks.items() if there.get(id_) != mark.version}
-
-
-def _is_copied(part: Part, row: IndexRow) -> bool:
-    return not part.everywhere or row.gone or f"scope:{EVERYWHERE}" in row.labels
-
-
 def _pages(items: list[Any]) -> Iterator[list[Any]]:
     return (items[begin : begin + PAGE] for begin in range(0, len(items), PAGE))
-
-
-def _digest(copy: MemoryCopy) -> bytes:
-    """Return the digest of everything that a memory consists of."""
-    memory = None if copy.memory is None else attrs.astuple(copy.memory, recurse=False)
-    row = (copy.row.id, copy.row.version, copy.row.gone, copy.row.terms, copy.row.length)
-    changes = [(each.event, each.at, sorted(each.old.items()), sorted(each.new.items())) for each in copy.history]
-    return hashlib.sha256(repr((memory, row, copy.added_at, changes)).encode("utf-8", "replace")).digest()
-
-
-def _add(found: dict[int, bytes], id_: int, model: str, row: VectorRow) -> None:
-    """Add an embedding to the digest of its memory."""
-    whole = b"".join((found.get(id_, b""), model.encode(), row.version.to_bytes(8, "big"), row.data))
-    found[id_] = hashlib.sha256(whole).digest()

@@ -1,7 +1,7 @@
 """Converts memories to rows, and rows to memories."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -33,18 +33,8 @@ _NUMBERS = ("confidence", "importance", "mention_count", "token_count")
 _MOMENTS = ("created_at", "updated_at")
 _MAYBE_MOMENTS = ("expires_at", "valid_from", "valid_until", "last_accessed_at", "deleted_at")
 
-_KINDS: tuple[tuple[str, Callable[[Any], Any] | None], ...] = (
-    *((name, str) for name in (*_TEXTS[1:], *_PROSE)),
-    *((name, unpacked) for name in _LISTS),
-    *((name, None) for name in _NUMBERS),
-    *((name, moment) for name in _MOMENTS),
-    *((name, moment_or_none) for name in _MAYBE_MOMENTS),
-    ("id", None),
-    ("store", {str(each): each for each in Store}.__getitem__),
-    ("pinned", bool),
-    ("hash", bytes.hex),
-)
-COLUMNS = ", ".join(f"o.{name}" for name, _ in _KINDS) + ", o.owner"
+_READ = (*(name for name in CHECKED if name not in {"length", "terms"}), "owner")
+COLUMNS = ", ".join(f"o.{name}" for name in _READ)
 """Columns that `memory_of` reads."""
 
 _TEXT_FIELDS = frozenset({"title", "narrative", "facts", "keywords"})
@@ -55,23 +45,40 @@ EMBEDDED = _TEXT_FIELDS - {"keywords"}
 ANALYSED = _TEXT_FIELDS
 """Fields from which terms are made."""
 
-# The store reads a row for each memory that it shows: setting values by slot takes half as long as by name, and texts
-# need no conversion.
-_SLOTS = tuple(getattr(Memory, name).__set__ for name in (*(name for name, _ in _KINDS), "owner"))
-_CONVERTED = tuple((place, kind) for place, (_, kind) in enumerate(_KINDS) if kind is not None and kind is not str)
+_STORES = {str(each): each for each in Store}
+_KINDS: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(_LISTS, unpacked),
+    **dict.fromkeys(_MOMENTS, moment),
+    **dict.fromkeys(_MAYBE_MOMENTS, moment_or_none),
+    "store": _STORES.__getitem__,
+    "pinned": bool,
+}
+
+# The store reads a row for each memory that it shows: setting values by slot takes half as long as by name, and numbers
+# and texts need no conversion.
+_SLOTS = tuple(getattr(Memory, name).__set__ for name in _READ)
+_PINNED, _HASH, _STORE = map(_READ.index, ("pinned", "hash", "store"))
+_LIST_PLACES = tuple(map(_READ.index, _LISTS))
+_MOMENT_PLACES = tuple(map(_READ.index, (*_MOMENTS, *_MAYBE_MOMENTS)))
 
 
-def memory_of(row: Sequence[Any], owners: Mapping[int, Owner]) -> Memory:
+def memory_of(row: Iterable[Any], owners: Mapping[int, Owner]) -> Memory:
     """Return the memory that a row of `COLUMNS` holds.
 
     Raises:
         DamagedRow: the row does not hold a memory.
     """
     # The store checks a memory when it writes it; a second check here would cost ten times as much as reading.
-    memory, values = Memory.__new__(Memory), list(row)
+    memory, values = Memory.__new__(Memory), [*row]
     try:
-        for place, kind in _CONVERTED:
-            values[place] = kind(values[place])
+        for place in _MOMENT_PLACES:
+            if values[place] is not None:
+                values[place] = moment(values[place])
+        for place in _LIST_PLACES:
+            values[place] = () if values[place] == "[]" else unpacked(values[place])
+        values[_PINNED] = values[_PINNED] == 1
+        values[_HASH] = values[_HASH].hex()
+        values[_STORE] = _STORES[values[_STORE]]
         values[-1] = owners[values[-1]]
     except (ValueError, KeyError, OverflowError) as error:
         raise DamagedRow("a row that is not a memory") from error
@@ -177,9 +184,8 @@ def retold(text: str) -> dict[str, Any]:
     Raises:
         DamagedRow: the text holds something else.
     """
-    kinds = dict(_KINDS) | {"hash": None}
     try:
-        return {name: _given(kinds.get(name), value) for name, value in json.loads(text).items()}
+        return {name: _given(_KINDS.get(name), value) for name, value in json.loads(text).items()}
     except (ValueError, OverflowError) as error:
         raise DamagedRow("an entry that is not a history entry") from error
 

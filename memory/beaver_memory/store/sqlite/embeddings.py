@@ -11,7 +11,7 @@ from beaver_memory.store.protocol import VectorRow
 from beaver_memory.store.rows import text_of
 from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
-from beaver_memory.store.sqlite.rows import COLUMNS, whole_memories
+from beaver_memory.store.sqlite.rows import rows_of, whole_memories
 from beaver_memory.store.sqlite.versions import next_version
 from beaver_memory.texts import cleaned, unpacked
 
@@ -38,7 +38,7 @@ def begin_model(connection: apsw.Connection, name: str) -> int:
 def missing(connection: apsw.Connection, owners: TenantOwners, model: int, limit: int) -> list[tuple[int, str]]:
     """Return ids and texts of an owner's memories that have no embedding by a model, newest first."""
     (key,) = owners
-    rows = connection.execute(_SQL["unembedded"].format(columns=COLUMNS), (*key, model, bounded(limit)))
+    rows = rows_of(connection, _SQL["unembedded"], (*key, model, bounded(limit)))
     return [(memory.id, memory.text) for memory in whole_memories(rows, owners.names, owners.damaged)]
 
 

@@ -2,9 +2,9 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
@@ -18,21 +18,21 @@ from beaver_memory.store.sqlite.versions import next_version
 from beaver_memory.texts import cleaned, micros
 
 _SQL = sqlite_queries("inserts")
+_Key = TypeVar("_Key")
 
 
 def add(connection: apsw.Connection, book: OwnerNumbers, items: Sequence[Analysed], now: datetime) -> list[int]:
     """Add memories; return their ids, in order. Runs within one transaction."""
     at = micros(now)
     keys = _keys(connection, book, items)
-    counts = Counter(keys)
-    versions = {key: itertools.count(next_version(connection, key, count, more=count)) for key, count in counts.items()}
-    ids = _ids(connection, [tenant for tenant, _ in keys])
-    connection.executemany(_SQL["add_memory"], _rows(items, keys, ids, [next(versions[key]) for key in keys], at))
+    versions = _numbers(keys, lambda key, count: next_version(connection, key, count, more=count))
+    ids = _numbers([tenant for tenant, _ in keys], lambda tenant, count: _ids(connection, tenant, count))
+    connection.executemany(_SQL["add_memory"], _rows(items, keys, ids, versions, at))
     # The transaction is the only writer, so the rows are consecutive.
     last = connection.last_insert_rowid()
     connection.execute(_SQL["queue_embeddings"], (last - len(items) + 1, last))
     _derive(connection, items, keys, ids, at)
-    return ids
+    return [*ids]
 
 
 def add_labels(connection: apsw.Connection, owner: OwnerKey, id_: int, created_at: int, memory: NewMemory) -> None:
@@ -66,13 +66,18 @@ def _keys(connection: apsw.Connection, book: OwnerNumbers, items: Sequence[Analy
     return keys
 
 
-def _ids(connection: apsw.Connection, tenants: Sequence[int]) -> list[int]:
-    """Return a new id for each memory, by its tenant."""
-    taken = {
-        tenant: itertools.count(connection.execute(_SQL["take_ids"], (count, tenant)).get)
-        for tenant, count in Counter(tenants).items()
-    }
-    return [next(taken[tenant]) for tenant in tenants]
+def _ids(connection: apsw.Connection, tenant: int, count: int) -> int:
+    """Take new ids of a tenant; return the first one."""
+    return int(connection.execute(_SQL["take_ids"], (count, tenant)).get)
+
+
+def _numbers(keys: Sequence[_Key], take: Callable[[_Key, int], int]) -> Sequence[int]:
+    """Return a new number for each key; `take` takes consecutive ones for a key, and returns the first."""
+    if keys.count(keys[0]) == len(keys):
+        first = take(keys[0], len(keys))
+        return range(first, first + len(keys))
+    numbers = {key: itertools.count(take(key, count)) for key, count in Counter(keys).items()}
+    return [next(numbers[key]) for key in keys]
 
 
 def _rows(

@@ -12,7 +12,7 @@ from beaver_memory.store.sqlite.damage import Damage
 from beaver_memory.store.sqlite.owners import owners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.reads import change_of
-from beaver_memory.store.sqlite.rows import COLUMNS, parts_of, verified
+from beaver_memory.store.sqlite.rows import each_row, parts_of, verify
 from beaver_memory.store.sqlite.word_index import is_true
 from beaver_toolkit.sqlite.connections import integrity_problems
 
@@ -86,9 +86,9 @@ def _failures(connection: apsw.Connection, damage: Damage) -> list[str]:
 
 def _failing_memories(connection: apsw.Connection) -> Iterator[tuple[str, int, int]]:
     parts = parts_of(owners(connection))
-    for *row, tenant, id_ in connection.execute(_SQL["rows"].format(columns=COLUMNS)):
+    for *row, tenant, id_ in each_row(connection, _SQL["rows"], ()):
         try:
-            verified(row, parts)
+            verify(row, parts)
         except DamagedRow:
             yield "memory", tenant, id_
 

@@ -14,7 +14,7 @@ from beaver_memory.store.checksums import change_checksum
 from beaver_memory.store.rows import retold
 from beaver_memory.store.sqlite.owners import TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
-from beaver_memory.store.sqlite.rows import COLUMNS, FAILS, whole_memories
+from beaver_memory.store.sqlite.rows import FAILS, rows_of, whole_memories
 from beaver_memory.store.sqlite.sql_filters import Conditions, conditions, marks
 from beaver_memory.texts import moment
 
@@ -29,8 +29,8 @@ def visible(
         return {}
     which = conditions(filters)
     wanted = usable(ids)
-    sql = _SQL["memories_by_id"].format(columns=COLUMNS, owners=marks(len(owners.names)), conditions=which.sql)
-    rows = connection.execute(sql, (json.dumps(wanted), owners.tenant, *owners.names, *which.params))
+    sql = _SQL["memories_by_id"].replace("{owners}", marks(len(owners.names))).replace("{conditions}", which.sql)
+    rows = rows_of(connection, sql, (json.dumps(wanted), owners.tenant, *owners.names, *which.params))
     found = {memory.id: memory for memory in whole_memories(rows, owners.names, owners.damaged)}
     if len(found) < len(wanted):
         for id_ in damaged_among(connection, owners, [id_ for id_ in wanted if id_ not in found]):
@@ -136,7 +136,7 @@ def _first(
     connection: apsw.Connection, owners: TenantOwners, sql: str, params: tuple[Any, ...], limit: int
 ) -> list[Memory]:
     """Return the first memories of a walk, as many as if no row was damaged."""
-    rows = connection.execute(sql, (*params, limit)).fetchall()
+    rows = rows_of(connection, sql, (*params, limit))
     whole = [*whole_memories(rows, owners.names, owners.damaged)]
     if len(whole) == len(rows) or len(rows) < limit:
         return whole
@@ -164,4 +164,4 @@ def _statement(template: str, which: Conditions, bound: Bound | None, key: tuple
     order = "DESC" if side == "<" else "ASC"
     doubtful = _SQL["doubtful"].format(stores=marks(len(which.stores)), fails=FAILS)
     filters = {"conditions": which.sql, "doubtful": doubtful, "fails": FAILS}
-    return template.format(columns=COLUMNS, bounds=bounds, order=order, **filters)
+    return template.format(columns="{columns}", bounds=bounds, order=order, **filters)

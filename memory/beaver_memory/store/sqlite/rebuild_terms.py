@@ -19,7 +19,7 @@ from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.rows import checksum_of
 from beaver_memory.store.sqlite.owners import owners
 from beaver_memory.store.sqlite.queries import sqlite_queries
-from beaver_memory.store.sqlite.rows import COLUMNS, Parts, parts_of, whole_memory
+from beaver_memory.store.sqlite.rows import Parts, parts_of, rows_of, whole_memory
 
 _SQL = sqlite_queries("rebuild_terms")
 
@@ -68,7 +68,7 @@ def _following(connection: apsw.Connection, row: int) -> list[tuple[int, Memory 
     """Return the next memories after a row, with their rows; `None` for a damaged one, whose terms stay."""
     known = owners(connection)
     parts = parts_of(known)
-    rows = connection.execute(_SQL["following_memories"].format(columns=COLUMNS), (row, AT_ONCE))
+    rows = rows_of(connection, _SQL["following_memories"], (row, AT_ONCE))
     return [(number, _whole(values, known, parts)) for *values, number in rows]
 
 

@@ -1,23 +1,15 @@
-"""Reads rows of memories with their checksums. Texts are read as bytes, so that damaged ones fail no query."""
+"""Reads rows of memories with their checksums."""
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
+import apsw
+
 from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Memory, Owner
-from beaver_memory.store.checksums import (
-    ADDED,
-    BLOBS,
-    CHECKED,
-    NUMBERS,
-    TEXTS,
-    access_part,
-    crc_of,
-    owner_part,
-    with_added,
-)
+from beaver_memory.store.checksums import ADDED, CHECKED, TEXTS, access_part, crc_of, owner_part, with_added
 from beaver_memory.store.protocol import IndexRow
 from beaver_memory.store.rows import COLUMNS as SHOWN
 from beaver_memory.store.rows import index_row_of, memory_of
@@ -27,48 +19,56 @@ from beaver_memory.store.sqlite.queries import sqlite_queries
 _BYTES = (*TEXTS, *ADDED)
 
 
-def _read(name: str) -> str:
+def _bytes_of(name: str) -> str:
     return f"CAST(o.{name} AS BLOB)" if name in _BYTES else f"o.{name}"
 
 
-_SHOWN = tuple(name.strip().removeprefix("o.") for name in SHOWN.split(","))
-_NAMES = (*_BYTES, *(name for name in _SHOWN if name not in _BYTES), "length", "terms", "checksum")
-COLUMNS = ", ".join(map(_read, _NAMES))
-"""Columns that `whole_memory` reads."""
-
-FAILS = sqlite_queries("rows")["fails"].format(columns=", ".join(map(_read, CHECKED)))
+_NAMES = ("length", "terms", "checksum", *(name.removeprefix("o.") for name in SHOWN.split(", ")))
+_COLUMNS = ", ".join(f"o.{name}" for name in _NAMES)
+_COLUMNS_AS_BYTES = ", ".join(map(_bytes_of, _NAMES))
+FAILS = sqlite_queries("rows")["fails"].format(columns=", ".join(map(_bytes_of, CHECKED)))
 """The condition that a row fails its checksum."""
 
-_OWNER, _CHECKSUM, _ACCESS, _ID = (_NAMES.index(name) for name in ("owner", "checksum", "last_accessed_at", "id"))
-_HASH, _TERMS = (_NAMES.index(name) for name in BLOBS)
-_ADDED, _AFTER = len(TEXTS), len(_BYTES)
-_numbers = itemgetter(*map(_NAMES.index, NUMBERS))
-_shown = itemgetter(*map(_NAMES.index, _SHOWN))
+_LENGTH, _TERMS, _CHECKSUM, _ID, _SHARES, _ACCESS, _HASH = map(
+    _NAMES.index, ("length", "terms", "checksum", "id", "confidence", "last_accessed_at", "hash")
+)
+_FIRST_TEXT, _FIRST_ADDED, _OWNER = map(_NAMES.index, (TEXTS[0], ADDED[0], "owner"))
 _indexed = itemgetter(
     *map(
         (*_NAMES, "version").index,
         (
-            *(
-                "id",
-                "version",
-                "deleted_at",
-                "terms",
-                "length",
-                "store",
-                "type",
-                "scope",
-                "project",
-                "session",
-                "agent",
-            ),
-            *("source", "speaker", "tags", "related_files", "related_people", "created_at", "updated_at"),
+            *("id", "version", "deleted_at", "terms", "length", "store", "type", "scope", "project", "session"),
+            *("agent", "source", "speaker", "tags", "related_files", "related_people", "created_at", "updated_at"),
             *("expires_at", "valid_from", "valid_until", "mention_count", "importance", "confidence", "pinned"),
         ),
     )
 )
 
+Row = Sequence[Any]
 Parts = Mapping[int, bytes]
 """The bytes of owners in checksums, by the numbers of the owners."""
+
+
+def rows_of(connection: apsw.Connection, sql: str, params: Sequence[Any]) -> Sequence[Row]:
+    """Return the rows of a statement whose `{columns}` are those that `whole_memory` reads; others may follow."""
+    try:
+        return connection.execute(sql.replace("{columns}", _COLUMNS), params).fetchall()
+    except UnicodeDecodeError:
+        # One damaged text must not hide the other rows.
+        return [*each_row(connection, sql, params)]
+
+
+def each_row(connection: apsw.Connection, sql: str, params: Sequence[Any]) -> Iterator[Row]:
+    """Yield the rows of `rows_of` one by one. Texts are read as bytes, so that a damaged one fails no query."""
+    return map(_decoded, connection.execute(sql.replace("{columns}", _COLUMNS_AS_BYTES), params))
+
+
+def _decoded(row: Row) -> Row:
+    """Return a row with its texts as texts; the bytes of a damaged one become lone surrogates, which have no UTF-8."""
+    texts = (
+        text.decode(errors="surrogateescape") if isinstance(text, bytes) else text for text in row[_FIRST_TEXT:_OWNER]
+    )
+    return (*row[:_FIRST_TEXT], *texts, *row[_OWNER:])
 
 
 def parts_of(owners: Mapping[int, Owner]) -> Parts:
@@ -76,51 +76,53 @@ def parts_of(owners: Mapping[int, Owner]) -> Parts:
     return {number: owner_part(owner) for number, owner in owners.items()}
 
 
-def whole_memory(row: Sequence[Any], owners: Mapping[int, Owner], parts: Parts) -> Memory:
-    """Return the memory that a row of `COLUMNS` holds.
+def whole_memory(row: Row, owners: Mapping[int, Owner], parts: Parts) -> Memory:
+    """Return the memory that a row of `rows_of` holds.
 
     Raises:
         DamagedRow: the row fails its checksum.
     """
-    return memory_of(_shown(verified(row, parts)), owners)
+    verify(row, parts)
+    return memory_of(row[_ID:], owners)
 
 
-def whole_memories(
-    rows: Iterable[Sequence[Any]], owners: Mapping[int, Owner], damaged: TenantDamage
-) -> Iterator[Memory]:
-    """Yield the memories that rows of `COLUMNS` hold; note those that fail their checksums."""
+def whole_memories(rows: Iterable[Row], owners: Mapping[int, Owner], damaged: TenantDamage) -> Iterator[Memory]:
+    """Yield the memories that rows of `rows_of` hold; note those that fail their checksums."""
     parts = parts_of(owners)
     for row in rows:
         try:
-            memory = memory_of(_shown(verified(row, parts)), owners)
+            verify(row, parts)
         except DamagedRow:
             damaged(row[_ID])
         else:
-            yield memory
+            yield memory_of(row[_ID:], owners)
 
 
-def index_row(row: Sequence[Any], parts: Parts, damaged: TenantDamage) -> IndexRow:
-    """Return the index row of a row of `COLUMNS`, followed by its version; without a memory if it is damaged."""
+def index_row(row: Row, parts: Parts, damaged: TenantDamage) -> IndexRow:
+    """Return the index row of a row of `rows_of`, followed by its version; without a memory if it is damaged."""
     try:
-        return index_row_of(_indexed(verified(row, parts)))
+        verify(row, parts)
     except DamagedRow:
         damaged(row[_ID])
         # No memory has the id 0: an index that takes the row out removes none.
         return IndexRow(id=0, version=row[-1], gone=True)
+    return index_row_of(_indexed(row))
 
 
-def verified(row: Sequence[Any], parts: Parts) -> Sequence[Any]:
-    """Return a row of `COLUMNS` with its texts as texts.
+def verify(row: Row, parts: Parts) -> None:
+    """Compare a row of `rows_of` with its checksum.
 
     Raises:
         DamagedRow: the row fails its checksum.
     """
     try:
-        joined = b"\0".join(row[:_ADDED])
-        crc = with_added(crc_of(_numbers(row), parts[row[_OWNER]], joined, row[_HASH], row[_TERMS]), row[_ADDED:_AFTER])
-        if crc ^ access_part(row[_ACCESS]) == row[_CHECKSUM]:
-            # No text holds NUL: all are decoded at once.
-            return [*b"\0".join(row[:_AFTER]).decode().split("\0"), *row[_AFTER:]]
+        numbers = (*row[_ID:_SHARES], row[_LENGTH], *row[_SHARES:_ACCESS])
+        texts = "\0".join(row[_FIRST_TEXT:_FIRST_ADDED]).encode()
+        found = with_added(
+            crc_of(numbers, parts[row[_OWNER]], texts, row[_HASH], row[_TERMS]), row[_FIRST_ADDED:_OWNER]
+        )
+        is_whole = found ^ access_part(row[_ACCESS]) == row[_CHECKSUM]
     except (struct.error, TypeError, ValueError, KeyError) as error:
         raise DamagedRow("a value that its column never has") from error
-    raise DamagedRow("a row that fails its checksum")
+    if not is_whole:
+        raise DamagedRow("a row that fails its checksum")

@@ -10,7 +10,7 @@ from beaver_memory.store.bounds import bounded
 from beaver_memory.store.protocol import IndexRow
 from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
-from beaver_memory.store.sqlite.rows import COLUMNS, index_row, parts_of
+from beaver_memory.store.sqlite.rows import index_row, parts_of, rows_of
 
 _SQL = sqlite_queries("versions")
 
@@ -42,8 +42,7 @@ def changed(connection: apsw.Connection, owners: TenantOwners, after: int, limit
     """Return the rows of an owner that have a version above `after`, in order of versions; note damaged ones."""
     (key,) = owners
     parts, damaged = parts_of(owners.names), owners.damaged
-    sql = _SQL["changed_memories"].format(columns=COLUMNS)
-    rows = connection.execute(sql, (*key, after, bounded(limit)))
+    rows = rows_of(connection, _SQL["changed_memories"], (*key, after, bounded(limit)))
     return [index_row(row, parts, damaged) for row in rows]
 
 
