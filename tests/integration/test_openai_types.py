@@ -13,8 +13,6 @@ from beaver_hooks.agent.providers.openai_wire import parse_completion, request_b
 from beaver_hooks.tools.outcomes import ToolCall
 
 REASON = "the package `openai` is not installed, so its types cannot be compared with; it is in the extra `dev`"
-chat = pytest.importorskip("openai.types.chat", reason=REASON)
-pydantic = pytest.importorskip("pydantic", reason=REASON)
 
 CALL = ToolCall(id="call-1", name="memory", arguments='{"a": 1}')
 MESSAGES = [
@@ -31,9 +29,17 @@ WHOLE = Completion(
 )
 
 
+@pytest.fixture(scope="module")
+def chat() -> Any:
+    """The official types, imported where they are used: each worker collects this module."""
+    return pytest.importorskip("openai.types.chat", reason=REASON)
+
+
 def checked(kind: Any, value: Any) -> Any:
     """Return `value` as the official types have it; what they do not know is refused."""
-    return pydantic.TypeAdapter(kind).validate_python(value)
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind).validate_python(value)
 
 
 def plain(value: Any) -> Any:
@@ -46,7 +52,7 @@ def plain(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_requests(stream):
+def test_requests(chat, stream):
     """The body is what the official parameters describe, field by field, and nothing is lost on the way."""
     params = chat.completion_create_params
     kind = params.CompletionCreateParamsStreaming if stream else params.CompletionCreateParamsNonStreaming
@@ -55,7 +61,7 @@ def test_requests(stream):
     assert body == plain(checked(kind, body))
 
 
-def test_whole_answers():
+def test_whole_answers(chat):
     """What the official record of an answer dumps is read by us, with and without the fields it leaves empty."""
     answer = chat.ChatCompletion.model_validate(completion("Hello", calls=[call("memory", '{"a": 1}')]))
 
@@ -64,7 +70,7 @@ def test_whole_answers():
 
 
 @pytest.mark.parametrize("exclude_unset", [False, True])
-def test_streamed_answers(exclude_unset):
+def test_streamed_answers(chat, exclude_unset):
     """The same for the chunks of a stream."""
     first = {"index": 0, "id": "call-1", "type": "function", "function": {"name": "memory", "arguments": ""}}
     chunks = [
