@@ -177,7 +177,7 @@ def test_recent_and_timeline_follow_an_index(plan, fields, bound):
     """Whatever the filters, the newest memories and the neighbours in time are read in order, without sorting."""
     which = conditions(looking(**({"now": NOW + timedelta(hours=1)} | fields)))
     for sql, params in reads._walks(TenantOwners(1, {3: Owner()}), which, bound):
-        steps = plan(sql, (*params, 5))
+        steps = plan(sql.replace("{columns}", "o.title"), (*params, 5))
         assert is_fast(steps), steps
         begin = (
             "l USING PRIMARY KEY (tenant=? AND owner=? AND label=?"
