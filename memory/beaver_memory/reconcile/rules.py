@@ -98,7 +98,8 @@ def _between(new: NewMemory, said: Sequence[Claim], old: Memory) -> Finding | No
     known = claims_of(text_of(old))
     if not known or not said or (new.speaker and old.speaker and new.speaker != old.speaker):
         return None
-    is_later = _said_at(new) is None or _said_at(old) is None or _said_at(new) >= _said_at(old)  # type: ignore[operator]
+    new_at, old_at = _said_at(new), _said_at(old)
+    is_later = new_at is None or old_at is None or new_at >= old_at
     earlier, later = (known, said) if is_later else (said, known)
     if len(known) == len(said) == 1:
         found = finding(earlier[0], later[0])
