@@ -36,6 +36,7 @@ _REMEDIES = {
     "log_removed": "lost its -wal or -shm file while it was in use; nothing stored is lost; try again",
     "log_lost": "lost its -wal file while it was in use; the newest messages may be lost; try again",
     "in_use": "is used by a process that has lost its -wal or -shm file; end that process, or try again",
+    "overwritten": "was overwritten while it was in use; nothing of this was stored; run `beaver doctor`",
     "missing": "disappeared while it was in use; restore it, or try again to start with an empty one",
     "closed": "is closed; open the store again",
     "forked": "was opened by another process; open a store in this process",
@@ -93,6 +94,10 @@ class SessionDatabase:
     def unwritable(self) -> str:
         """Why the database can only be read, as a category; empty if it can be written."""
         return self._opened().unwritable
+
+    def empty_log(self) -> None:
+        """Move the log into the database, unless another process reads it: deleted texts are gone then."""
+        self._opened().empty_log()
 
     def close(self) -> None:
         """Close the connection, if there is one."""

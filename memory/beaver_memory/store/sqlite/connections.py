@@ -27,10 +27,10 @@ from beaver_memory.store.sqlite.preparation import (
     view,
 )
 from beaver_memory.store.sqlite.row_sums import register
-from beaver_toolkit.sqlite.connections import NO_INODE, connect, connect_reading, immediate, inode_of
+from beaver_toolkit.sqlite.connections import NO_INODE, close_unchanged, connect, connect_reading, inode_of
 from beaver_toolkit.sqlite.errors import UNWRITABLE, DatabaseError, category_of, faults
 from beaver_toolkit.sqlite.files import sweep
-from beaver_toolkit.sqlite.lease import Lease, close_unchanged
+from beaver_toolkit.sqlite.lease import Lease
 from beaver_toolkit.sqlite.migrations import read_migrations
 from beaver_toolkit.sqlite.readers import ReaderPool
 from beaver_toolkit.sqlite.secure_delete import ClearingFiles
@@ -127,7 +127,7 @@ class Connector:
             StoreError: nothing of the block was written, or the file no longer has its name.
         """
         with self.alone() as connection:
-            with immediate(connection):
+            with self._held().writing(connection):
                 yield connection
             # A write to a deleted file succeeds, and no reader will ever see it.
             self._refuse_lost_files()
@@ -199,7 +199,7 @@ class Connector:
         """Serve reads alone; the next write tries again to open the store for writing."""
         self.unwritable = category
         try:
-            connection, self._lease = Lease.open(self._path, self._viewed, seconds=self._patience)
+            connection, self._lease = Lease.open(self._path, self._viewed, seconds=self._patience, views=True)
         except _FAULTS:
             raise why from None
         close_unchanged(connection)
@@ -255,6 +255,11 @@ class Connector:
         close_unchanged(connection)
         return self._reader()
 
+    def _held(self) -> Lease:
+        if self._lease is None:
+            raise StoreError(self._path, "closed")
+        return self._lease
+
     def _own(self) -> None:
         if os.getpid() != self._pid:
             raise StoreError(self._path, "forked")
@@ -292,6 +297,8 @@ class Connector:
         """Close all connections if their files lost their names, or `always`; return what that has cost."""
         lease, cleaner = self._lease, self._cleaner
         fault = "" if lease is None else lease.fault()
+        if lease is not None and cleaner is not None and always and not fault:
+            fault = "overwritten" if lease.is_overwritten(cleaner) else ""
         if not (fault or always):
             return ""
         if lease is not None and cleaner is not None and fault:
@@ -310,7 +317,7 @@ class Connector:
         """Checkpoint the log into the database; if others read it, the next write tries again."""
         if self._cleaner is not None:
             with contextlib.suppress(apsw.BusyError):
-                self._cleaner.wal_checkpoint(mode=mode)
+                self._held().checkpoint(self._cleaner, mode)
                 self._logged_pages = 0
 
     @contextlib.contextmanager
