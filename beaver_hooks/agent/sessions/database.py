@@ -9,6 +9,7 @@ from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.file_trust import StateFiles
 from beaver_toolkit.queries import Queries
 from beaver_toolkit.sqlite.database import Database
+from beaver_toolkit.sqlite.losses import drop_damaged_logs
 from beaver_toolkit.sqlite.migrations import read_migrations
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ class SessionDatabase:
     def empty_log(self) -> None:
         """Move the log into the database, unless another process reads it: deleted texts are gone then."""
         self._opened().empty_log()
+        drop_damaged_logs(self._path)
 
     def close(self) -> None:
         """Close the connection, if there is one."""

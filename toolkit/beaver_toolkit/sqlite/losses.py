@@ -6,6 +6,8 @@ damaged log, or the log itself where SQLite must not apply it.
 
 import glob
 import json
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,13 +33,13 @@ class Loss(NamedTuple):
     log: str
     older: bool
 
-    def sentence(self, accept: str) -> str:
-        """Return the loss as a sentence with its remedy.
+    @property
+    def commits(self) -> int:
+        """How many commits are missing."""
+        return self.acknowledged - self.found
 
-        Args:
-            accept: the command that accepts the loss.
-        """
-        count = self.acknowledged - self.found
+    def __str__(self) -> str:
+        count = self.commits
         which = "1 commit that was acknowledged is" if count == 1 else f"{count} commits that were acknowledged are"
         why = (
             "the database is older than what was acknowledged here, or another one"
@@ -45,7 +47,18 @@ class Loss(NamedTuple):
             else "the end of the log was damaged or lost"
         )
         log = f" The damaged log is kept in {self.log}." if self.log else ""
-        return f"{which} missing: {why}.{log} Restore a backup, or accept the loss with `{accept}`."
+        return f"{which} missing: {why}.{log}"
+
+
+def remedy(path: Path) -> str:
+    """Return what the user can do about the losses of a database."""
+    return f"restore a backup, or accept the loss with `beaver doctor --accept-loss {shlex.quote(str(path))}`"
+
+
+def databases_with_losses(folder: Path) -> Iterator[Path]:
+    """Yield the databases in a folder whose losses the user has not accepted."""
+    for notice in sorted(folder.glob(f"*{_ENDING}")):
+        yield notice.with_name(notice.name.removesuffix(_ENDING))
 
 
 def losses_of(path: Path) -> list[Loss]:

@@ -9,7 +9,7 @@ replaced, it raises an error instead of writing to a lost file. The same holds f
 import contextlib
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from beaver_toolkit.sqlite.connections import NO_INODE, close_unchanged, connect
 from beaver_toolkit.sqlite.errors import UNWRITABLE, DatabaseError, category_of, faults
 from beaver_toolkit.sqlite.files import sweep
 from beaver_toolkit.sqlite.lease import Lease
+from beaver_toolkit.sqlite.losses import losses_of
 from beaver_toolkit.sqlite.migrations import read_migrations
 from beaver_toolkit.sqlite.readers import ReaderPool
 from beaver_toolkit.sqlite.secure_delete import ClearingFiles
@@ -41,6 +42,9 @@ PATIENCE = 30.0
 _CLEANER_PATIENCE = 0.2
 _CACHE_KIB = {"reader": 8_192, "writer": 32_768, "cleaner": 1_024}
 _LOG_PAGES = 1_000
+
+LossTold = Callable[[int], object]
+"""Receives the number of acknowledged commits that are missing from the database."""
 
 _FAULTS = (StoreError, DatabaseError, apsw.Error, OSError)
 
@@ -58,6 +62,7 @@ class Connector:
             long.
         migrating: receives the progress when a database of an earlier version is brought to this one.
         damage: notes rows that fail their checksums.
+        lost: receives the number of acknowledged commits that are missing, whenever more are.
     """
 
     def __init__(
@@ -68,6 +73,7 @@ class Connector:
         patience: float = PATIENCE,
         migrating: Migrating = silently,
         damage: Damage | None = None,
+        lost: LossTold = bool,
     ) -> None:
         self._path = path
         self._migrating = migrating
@@ -86,6 +92,8 @@ class Connector:
         self.identity = ""
         self._damage = damage or Damage()
         self.owners = OwnerNumbers(self._damage)
+        self._loss_told = lost
+        self._lost = 0
 
     def open(self) -> None:
         """Open the store, and make it if it is missing.
@@ -194,6 +202,12 @@ class Connector:
             self._read_something(self._cleaner)
         # The file may be an older copy, in which owners have other numbers.
         self.owners = OwnerNumbers(self._damage)
+        self._tell_losses()
+
+    def _tell_losses(self) -> None:
+        known, self._lost = self._lost, sum(each.commits for each in losses_of(self._path))
+        if self._lost > known:
+            self._loss_told(self._lost)
 
     def _connect_reading(self, category: str, why: Exception) -> None:
         """Serve reads alone; the next write tries again to open the store for writing."""
