@@ -35,8 +35,8 @@ def command(ctx: click.Context, *, as_json: bool, accepted: tuple[Path, ...], co
     """Examine the stored state: databases, files and their permissions.
 
     It also examines the audit chain, the health of the plugins, confirmations and free space. It loads no plugin, and
-    changes and creates nothing, unless you accept a loss; each finding names the remedy. A degraded plugin is a problem here. The exit code is 0,
-    or 1 if there is a problem.
+    changes and creates nothing, unless you accept a loss; each finding names the remedy. A degraded plugin is a problem
+    here. The exit code is 0, or 1 if there is a problem.
     """
     set_up_log()
     for path in accepted:

@@ -139,9 +139,15 @@ class Lease:
 
     def is_overwritten(self, connection: "apsw.Connection") -> bool:
         """Return whether acknowledged commits are missing from what a connection sees: a file was overwritten."""
-        with contextlib.suppress(driver().Error):
+        engine = driver()
+        try:
             found = self._commits is not None and self._commits.are_missing(connection)
-            self._is_overwritten = self._is_overwritten or found
+        except (engine.CorruptError, engine.NotADBError, engine.IOError):
+            # A checkpoint copies pages of a damaged log into the database without looking at them.
+            found = True
+        except engine.Error:
+            found = False
+        self._is_overwritten = self._is_overwritten or found
         return self._is_overwritten
 
     def checkpoint(self, connection: "apsw.Connection", mode: int) -> None:
