@@ -64,12 +64,11 @@ def databases_with_losses(folder: Path) -> Iterator[Path]:
 def losses_of(path: Path) -> list[Loss]:
     """Return the losses of a database that the user has not accepted, oldest first."""
     try:
-        content = _notice(path).read_bytes()
+        return [_still_there(path, Loss(*each)) for each in json.loads(_notice(path).read_bytes())]
     except FileNotFoundError:
         return []
-    try:
-        return [_still_there(path, Loss(*each)) for each in json.loads(content)]
-    except (TypeError, ValueError):
+    except (OSError, TypeError, ValueError):
+        # The notice itself is damaged.
         return [Loss(0, 0, "", older=False)]
 
 
