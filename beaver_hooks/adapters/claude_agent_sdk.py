@@ -54,7 +54,7 @@ CARD = Card(
 )
 """The capabilities of the SDK."""
 
-EVENTS: tuple[HookEvent, ...] = ("UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop")
+EVENTS: tuple[HookEvent, ...] = ("UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop", "PreCompact")
 """The events with callbacks in the SDK, which has none for the start and the end of a session."""
 
 
