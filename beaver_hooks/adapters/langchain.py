@@ -43,6 +43,7 @@ CARD = Card(
     host="langchain",
     notes={
         "sees_blocks": "Of middlewares that are listed after this one.",
+        "announces_compaction": "Middlewares that summarise tell no other one; your own `summarizer` can call the host.",
         "sees_tool_errors": "A tool whose exception ends the run ends the turn, at the next garbage collection.",
     },
 )
