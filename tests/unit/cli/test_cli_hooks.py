@@ -453,7 +453,7 @@ def test_status_half_installed(cli, foreign):
 
 
 def test_status_of_an_installation_before_compactions(cli, foreign):
-    """An installation of an earlier version, without the event PreCompact, is told to install again, which adds it."""
+    """An installation of an earlier version, without the event PreCompact, counts as partly installed, and installing again adds it."""
     cli("hooks", "install", "claude-code")
     edit(foreign, lambda found: found["hooks"].pop("PreCompact"))
     before = problems(cli)
