@@ -54,6 +54,8 @@ from beaver_hostspecs.secrets import Secret
 from beaver_hostspecs.turns import (
     Actors,
     Answer,
+    Compaction,
+    CompactionReason,
     DropReason,
     HostRef,
     Message,
@@ -80,6 +82,8 @@ __all__ = [
     "Clock",
     "Command",
     "CommandContext",
+    "Compaction",
+    "CompactionReason",
     "ConfigurationError",
     "ConfigurationNotTrusted",
     "Contribution",
