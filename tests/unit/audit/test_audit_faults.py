@@ -20,7 +20,7 @@ from beaver_hooks.audit.reader import TrailReader
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import AuditUnavailable
-from beaver_toolkit.sqlite import connections, database
+from beaver_toolkit.sqlite import connections, database, files
 
 WHEN = datetime(2026, 1, 2, tzinfo=UTC)
 EVENT = AuditEvent(name="turn_opened", at=WHEN)
@@ -283,7 +283,7 @@ def test_a_folder_that_takes_no_database(tmp_path, monkeypatch):
     def fail(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(database, "create_once", fail)
+    monkeypatch.setattr(files, "create_once", fail)
 
     assert "cannot be opened; check who owns it and its folder" in unavailable(lambda: Trail.open(tmp_path))
 
