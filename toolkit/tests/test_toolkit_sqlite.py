@@ -71,7 +71,15 @@ def test_a_new_database_is_one_that_was_migrated(path):
 
 def _description(path):
     with contextlib.closing(Database.open(path, [FIRST, SECOND])) as opened:
-        pragmas = ("user_version", "application_id", "journal_mode", "page_size", "encoding", "auto_vacuum", "page_count")
+        pragmas = (
+            "user_version",
+            "application_id",
+            "journal_mode",
+            "page_size",
+            "encoding",
+            "auto_vacuum",
+            "page_count",
+        )
         schema = opened.connection.execute("SELECT * FROM sqlite_schema").fetchall()
         return schema, [opened.connection.pragma(name) for name in pragmas]
 

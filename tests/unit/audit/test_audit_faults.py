@@ -38,27 +38,40 @@ class Host:
         return self.trail.next_change(timeout=20).failure
 
 
-@pytest.fixture
-def host(tmp_path):
-    host = Host(tmp_path / "state")
-    yield host
-    host.trail.close()
+class Limits(dict):
+    """Pragmas that the open connections and every new one get."""
+
+    def __init__(self, connect):
+        self._connect = connect
+        self._opened = []
+
+    def connect(self, path, **options):
+        opened = self._connect(path, **options)
+        for name, value in self.items():
+            opened.pragma(name, value)
+        self._opened.append(opened)
+        return opened
+
+    def __setitem__(self, name, value):
+        super().__setitem__(name, value)
+        for opened in self._opened:
+            with contextlib.suppress(apsw.ConnectionClosedError):
+                opened.pragma(name, value)
 
 
 @pytest.fixture
 def limit(monkeypatch):
-    """Pragmas that every new connection gets."""
-    pragmas = {}
-    connect = database.connect
+    """Pragmas that connections get."""
+    limits = Limits(database.connect)
+    monkeypatch.setattr(database, "connect", limits.connect)
+    return limits
 
-    def limited(path, **options):
-        opened = connect(path, **options)
-        for name, value in pragmas.items():
-            opened.pragma(name, value)
-        return opened
 
-    monkeypatch.setattr(database, "connect", limited)
-    return pragmas
+@pytest.fixture
+def host(tmp_path, limit):
+    host = Host(tmp_path / "state")
+    yield host
+    host.trail.close()
 
 
 def unavailable(call):
