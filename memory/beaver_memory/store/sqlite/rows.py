@@ -35,6 +35,7 @@ _LENGTH, _TERMS, _CHECKSUM, _ID, _SHARES, _ACCESS, _HASH = map(
     _NAMES.index, ("length", "terms", "checksum", "id", "confidence", "last_accessed_at", "hash")
 )
 _FIRST_TEXT, _FIRST_ADDED, _OWNER = map(_NAMES.index, (TEXTS[0], ADDED[0], "owner"))
+_NONE_ADDED = ("",) * len(ADDED)
 _indexed = itemgetter(
     *map(
         (*_NAMES, "version").index,
@@ -123,8 +124,9 @@ def verify(row: Row, parts: Parts) -> None:
     try:
         numbers = (*row[_ID:_SHARES], row[_LENGTH], *row[_SHARES:_ACCESS])
         texts = "\0".join(row[_FIRST_TEXT:_FIRST_ADDED]).encode()
-        added = [*map(str.encode, row[_FIRST_ADDED:_OWNER])]
-        found = with_added(crc_of(numbers, parts[row[_OWNER]], texts, row[_HASH], row[_TERMS]), added)
+        found = crc_of(numbers, parts[row[_OWNER]], texts, row[_HASH], row[_TERMS])
+        if row[_FIRST_ADDED:_OWNER] != _NONE_ADDED:
+            found = with_added(found, [*map(str.encode, row[_FIRST_ADDED:_OWNER])])
         is_whole = found ^ access_part(row[_ACCESS]) == row[_CHECKSUM]
     except (struct.error, TypeError, ValueError, KeyError) as error:
         raise DamagedRow("a value that its column never has") from error
