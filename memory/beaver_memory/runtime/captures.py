@@ -218,26 +218,17 @@ class Captures:
         try:
             if not self._budget.take(occasion):
                 return attrs.evolve(item, outcome="gated", reason=f"{DAY_FULL.gate}: {DAY_FULL.reason}")
-            return self._written(item, new, request, may_supersede=not (item.external or self._is_late(new, request)))
+            return self._written(item, new, request)
         except StoreError as error:
             return attrs.evolve(item, outcome="failed", reason=error.category)
 
-    def _is_late(self, new: NewMemory, request: CaptureRequest) -> bool:
-        """Return whether a statement is older than memories near to it, which it must not end then."""
-        said = new.created_at if request.once else None
-        return said is not None and any(
-            each.created_at is not None and each.created_at > said for each in self._near(new.title, request)
-        )
-
-    def _written(
-        self, item: CapturedItem, new: NewMemory, request: CaptureRequest, *, may_supersede: bool
-    ) -> CapturedItem:
+    def _written(self, item: CapturedItem, new: NewMemory, request: CaptureRequest) -> CapturedItem:
         """Write a memory, and read it back."""
         if item.outcome == "queued":
             (kept,) = self._engine.remember(new)
             done = Reconciled(id=kept.id, outcome=kept.outcome, mentions=kept.mentions)
         else:
-            done = self._reconciler(new.owner).remember(new, may_supersede=may_supersede)
+            done = self._reconciler(new.owner).remember(new, may_supersede=not item.external)
             item = attrs.evolve(item, outcome=done.outcome, reason=done.reason)
         own = attrs.evolve(request.own, lapsed=True, now=self._clock.now())
         if done.outcome != "duplicate" and not self._is_there(done.id, new, own):
