@@ -227,3 +227,32 @@ class SessionSummary:
     open_items: tuple[str, ...] = ()
     observation_count: int = 0
     created_at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class CaptureSpend:
+    """What the capture of an owner's memories takes on one day (UTC).
+
+    Attributes:
+        memories: that were captured.
+        calls: of a language model.
+        tokens: that those calls read and wrote, about.
+    """
+
+    memories: int = 0
+    calls: int = 0
+    tokens: int = 0
+
+    def fits(self, amount: "CaptureSpend", most: "CaptureSpend") -> bool:
+        """Return whether no number that the amount adds to would be greater than that of `most`."""
+        return all(
+            not more or getattr(self, name) + more <= getattr(most, name) for name, more in attrs.asdict(amount).items()
+        )
+
+    def plus(self, amount: "CaptureSpend") -> "CaptureSpend":
+        """Return the sum."""
+        return CaptureSpend(
+            memories=self.memories + amount.memories,
+            calls=self.calls + amount.calls,
+            tokens=self.tokens + amount.tokens,
+        )

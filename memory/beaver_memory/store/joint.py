@@ -9,7 +9,7 @@ The ids of the person's memories are shown with `PERSONAL_IDS` added, so that ea
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from operator import methodcaller
 from typing import Any, TypeVar, cast
 
@@ -18,7 +18,7 @@ import attrs
 from beaver_memory.errors import PersonalStoreError, StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import Change, Kept, Memory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import CaptureSpend, Change, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import LARGEST
 from beaver_memory.store.people import ranked
 from beaver_memory.store.personal import PersonalStore
@@ -194,6 +194,24 @@ class JointStore:
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
         """Store a session's summary with the project."""
         self._project.summarise(owner, summary)
+
+    # --- Capture ------------------------------------------------------------------------------------------------
+
+    def spent(self, owner: Owner, day: date) -> CaptureSpend:
+        """Return what the capture of an owner's memories has taken on a day, in the project."""
+        return self._project.spent(owner, day)
+
+    def spend(self, owner: Owner, day: date, amount: CaptureSpend, most: CaptureSpend) -> bool:
+        """Add to what capture takes on a day in the project, unless a number that grows would pass that of `most`."""
+        return self._project.spend(owner, day, amount, most)
+
+    def captured(self, owner: Owner, turns: Collection[str]) -> set[str]:
+        """Return those turns from which the owner's memories were captured in the project."""
+        return self._project.captured(owner, turns)
+
+    def mark_captured(self, owner: Owner, turns: Collection[str]) -> None:
+        """Record in the project that an owner's memories were captured from turns."""
+        self._project.mark_captured(owner, turns)
 
     # --- The whole store ----------------------------------------------------------------------------------------
 
