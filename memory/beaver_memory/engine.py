@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
@@ -143,6 +144,17 @@ class MemoryEngine:
         A memory that is stored already is mentioned once more; see `MemoryStore.remember`.
         """
         return self._writer.remember(_listed(memories), now=self._clock.now(), mention=mention)
+
+    def supersede(self, memory: NewMemory, ids: Sequence[int], filters: Filters, *, at: datetime) -> Kept:
+        """Store a memory and end the time in which others were true, in one transaction; see `MemoryStore.supersede`.
+
+        Args:
+            memory: the memory that holds.
+            ids: the memories that held until now.
+            filters: which of them the caller may change.
+            at: the moment at which they end.
+        """
+        return self._writer.supersede(memory, ids, filters, at=at, now=self._clock.now())
 
     def embed(self, *, limit: int = BATCH, owners: Iterable[Owner] | None = None) -> int:
         """Embed memories that have no embedding yet, at most `limit`; return how many were embedded.

@@ -113,7 +113,7 @@ def test_a_memory_that_changed_supersedes_the_older_one():
     yesterday = memories.clock.time - DAY
     assert ["I live in Lisbon."] == memories.recalled("live moved Lisbon Porto", as_of=yesterday)
     assert ["I moved to Porto."] == memories.recalled("live moved Lisbon Porto", as_of=memories.clock.time)
-    assert [ADDED, ("DELETE", ["valid_until"])] == memories.history(1)
+    assert [ADDED, ("DELETE", ["superseded_by", "valid_until"])] == memories.history(1)
 
 
 def test_a_memory_that_says_the_same_is_a_mention():
