@@ -30,7 +30,7 @@ from beaver_memory.search.index_cache import SMALL
 from beaver_memory.search.nearest import Nearest
 from beaver_memory.search.owner_index import Progress
 from beaver_memory.search.relevance import fit, measured
-from beaver_memory.search.select import SPARE, Choice, best_of, hits
+from beaver_memory.search.select import SPARE, Choice, best_of, hits, holding_first
 from beaver_memory.search.snapshot import Model
 from beaver_memory.search.terms import Analyser
 from beaver_memory.store.candidate_store import Wanted
@@ -232,8 +232,13 @@ class MemoryEngine:
         """Return the memories that fit a query best, or the newest ones if it has no terms and no vector.
 
         The newest ones have the score 0: a higher minimum score leaves none. A query with patterns is answered by the
-        store alone, and so is every other one while no index can be built.
+        store alone, and so is every other one while no index can be built. If lapsed memories are visible, those that
+        hold at the moment of the query come before the others that were found.
         """
+        answer = self._search(query)
+        return attrs.evolve(answer, hits=holding_first(answer.hits, query.filters)) if query.filters.lapsed else answer
+
+    def _search(self, query: Query) -> Answer:
         terms = self._analyser.query(query.text)
         if query.patterns:
             return self._matching(query, terms)

@@ -125,9 +125,11 @@ def test_a_column_of_a_later_version_keeps_the_checksums_of_before() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("id", "seven"), ("created_at", None), ("updated_at", 2**63), ("hash", None), ("title", None), ("terms", "text")]
-    + [("evidence", 7), ("superseded_by", "7"), ("superseded_by", 7.0)],
-)
+    [
+        ("id", "seven"), ("created_at", None), ("updated_at", 2**63), ("hash", None), ("title", None),
+        ("terms", "text"), ("evidence", 7), ("superseded_by", "7"), ("superseded_by", 7.0),
+    ],
+)  # fmt: skip
 def test_a_value_of_another_type_is_damage(name: str, value: object) -> None:
     """A value that its column never holds is an error, so a reader treats the row as damaged."""
     with pytest.raises(DamagedRow):

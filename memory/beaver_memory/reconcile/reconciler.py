@@ -93,15 +93,18 @@ class Reconciler:
 
     def _replaced(self, new: NewMemory, old: Sequence[Memory], now: datetime, reason: str) -> Reconciled:
         at = new.valid_from or new.created_at or now
-        later = [_began(each) for each in old if _began(each) > at]
-        if later:
+        later = min((each for each in old if _began(each) > at), key=_began, default=None)
+        if later is not None:
             # The new one was said before what holds now, so it was true until then only.
-            new, reason = attrs.evolve(new, valid_until=min(later)), "said_before"
+            new, reason = attrs.evolve(new, valid_until=_began(later)), "said_before"
         # Questions about the attribute find the new one too, even if it names only its value.
         words = dict.fromkeys((*new.keywords, *(word for each in old for word in each.keywords)))
         new = with_keywords(attrs.evolve(new, keywords=tuple(words)[:MOST_LABELS]))
         before = [each.id for each in old if _began(each) <= at]
         kept = self._engine.supersede(new, before, own_filters(new, now), at=at)
+        if later is not None:
+            lapsed = attrs.evolve(own_filters(new, now), lapsed=True)
+            self._engine.change(kept.id, lapsed, event="UPDATE", superseded_by=later.id)
         outcome: Outcome = "superseded" if kept.superseded else kept.outcome
         return Reconciled(
             id=kept.id, outcome=outcome, superseded=kept.superseded, mentions=kept.mentions, reason=reason
