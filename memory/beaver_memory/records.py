@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import attrs
 from attrs import field
-from attrs.validators import and_, ge, instance_of, le, max_len
+from attrs.validators import and_, ge, instance_of, le, max_len, optional
 
 from beaver_memory.texts import cleaned
 
@@ -157,6 +157,7 @@ class Memory(NewMemory):
         updated_at: when it was last changed.
         last_accessed_at: when it was last recalled, or `None`.
         deleted_at: when it was forgotten, or `None`; its text is erased by then.
+        superseded_by: the memory that holds in its place since `valid_until`, or `None`; also once that is forgotten.
     """
 
     id: int = field(validator=instance_of(int))
@@ -166,6 +167,7 @@ class Memory(NewMemory):
     updated_at: datetime = field(validator=_aware)
     last_accessed_at: datetime | None = field(default=None, validator=_aware)
     deleted_at: datetime | None = field(default=None, validator=_aware)
+    superseded_by: int | None = field(default=None, validator=optional(instance_of(int)))
 
     @property
     def text(self) -> str:
@@ -181,11 +183,13 @@ class Kept:
         id: the id of the new memory, or of the same memory if the store already had it.
         outcome: whether the store already had it.
         mentions: how often it was said.
+        superseded: the memories that it ended, in the order in which the caller named them.
     """
 
     id: int
     outcome: Literal["stored", "duplicate"]
     mentions: int = 1
+    superseded: tuple[int, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

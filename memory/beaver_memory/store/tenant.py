@@ -105,6 +105,11 @@ class TenantStore:
         """Store memories that the store does not hold yet, in one transaction; return the outcome of each, in order."""
         return self._ask(lambda store: store.remember(self._inner_items(items), now=now, mention=mention))
 
+    def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
+        """Store a memory and end the time of others, in one transaction."""
+        (inner,), view = self._inner_items([item]), self._inner_filters(filters)
+        return self._ask(lambda store: store.supersede(inner, ids, view, at=at, now=now))
+
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
         return self._ask(lambda store: store.knows(self._inner_items(items), now=now))

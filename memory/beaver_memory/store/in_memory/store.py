@@ -56,6 +56,11 @@ class InMemoryStore:
         with self._analysed() as database:
             return writes.remember(database, items, now, mention=mention)
 
+    def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
+        """Store a memory and end the time of others, in one transaction; see `MemoryStore.supersede`."""
+        with self._analysed() as database:
+            return writes.supersede(database, item, ids, filters, at=at, now=now)
+
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
         with self._locked() as database:

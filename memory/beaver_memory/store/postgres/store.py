@@ -13,6 +13,7 @@ from beaver_memory.patterns import Pattern
 from beaver_memory.records import CaptureSpend, Change, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import usable
 from beaver_memory.store.candidate_store import CandidateRows, Wanted
+from beaver_memory.store.changes import view_of
 from beaver_memory.store.postgres import (
     captures,
     embeddings,
@@ -114,6 +115,15 @@ class PostgresStore:
         with self._writing(pipelined=len(items) < inserts.COPIED) as connection:
             return upsert.remember(connection, items, keys, ids, now, mention=mention)
 
+    def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
+        """Store a memory and end the time of others, in one transaction; see `MemoryStore.supersede`."""
+        keys, new_ids = self._prepared([item])
+        view = view_of(item, filters)
+        with self._writing() as connection:
+            (kept,) = upsert.remember(connection, [item], keys, new_ids, now, mention=True)
+            which = seen(connection, self._owners, view)
+            return upsert.ended(connection, which, kept, ids, at=at, now=now)
+
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
         with self._connector.reading() as connection:
@@ -178,7 +188,9 @@ class PostgresStore:
         PostgreSQL keeps the erased rows in its files until VACUUM removes them.
         """
         with self._connector.writing() as connection:
-            return update.forget(connection, seen(connection, self._owners, filters), ids, now)
+            which = seen(connection, self._owners, filters)
+            every = seen(connection, self._owners, Filters(owners=filters.owners, lapsed=True, now=now))
+            return update.forget(connection, which, every, ids, now)
 
     def history(self, id_: int, filters: Filters) -> list[Change]:
         """Return the visible history of a visible memory, oldest first; changes in hidden stores are left out."""

@@ -108,6 +108,12 @@ class SqliteStore:
             book = self._connector.owners
             return [upsert.remember(connection, book, item, now, mention=mention) for item in items]
 
+    def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
+        """Store a memory and end the time of others, in one transaction; see `MemoryStore.supersede`."""
+        with self._connector.writing() as connection:
+            self._verify_analyser(connection)
+            return upsert.supersede(connection, self._connector.owners, item, ids, filters, at=at, now=now)
+
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
         with self._connector.reading() as connection:
