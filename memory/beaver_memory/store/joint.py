@@ -185,7 +185,7 @@ class JointStore:
         found = self._project.people(filters, query=query, limit=LARGEST)
         if (view := personal_view(filters)) is not None:
             found += self._personal.attempt(lambda store: store.people(view, query=query, limit=LARGEST)) or []
-        return ranked(found, limit)
+        return ranked(found, query, limit)
 
     def summaries(self, owner: Owner, *, limit: int) -> list[SessionSummary]:
         """Return the newest summaries of the project's sessions."""

@@ -5,8 +5,10 @@ from typing import Any
 
 from beaver_memory.records import Owner
 from beaver_memory.store.checksums import change_checksum, vector_checksum
+from beaver_memory.store.counts import wrong_count
 from beaver_memory.store.postgres.embeddings import data_of
 from beaver_memory.store.postgres.owners import OwnerKey, all_owners
+from beaver_memory.store.postgres.people import whole_summary
 from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.rows import COLUMNS, folded_of, is_whole, labels_of, stored_of
 from beaver_memory.store.postgres.words import words_of
@@ -17,7 +19,7 @@ AT_ONCE = 2_000
 """Rows that are read at once."""
 
 _RULES = (
-    ("wrong_counts_of_owners", "owners have wrong counts"),
+    ("wrong_counts_of_owners", "owners have wrong counts of terms"),
     ("wrong_versions", "memories have versions that do not exist yet"),
     ("wrong_twins", "versions are used twice"),
     ("wrong_ids", "memories have ids that no process has taken"),
@@ -50,11 +52,14 @@ def problems(connection: Any) -> list[str]:
 
 
 def damage(connection: Any, tenants: Iterable[tuple[int, str]]) -> Iterator[str]:
-    """Yield the rows of tenants that do not have their checksum, or the columns that are made from others."""
+    """Yield the rows of tenants that have vanished, fail their checksums, or differ from what they are made of."""
     for tenant, name in tenants:
+        for user, counted, there in connection.execute(_SQL["miscounted_owners"], {"tenant": tenant}).fetchall():
+            yield wrong_count(Owner(tenant=name, user=user), counted, there)
         owners = all_owners(connection, tenant)
         yield from (f"{what} (tenant {name!r})." for what in _damaged_memories(connection, tenant, owners))
         yield from (f"{what} (tenant {name!r})." for what in _damaged_others(connection, tenant))
+        yield from (f"{what} (tenant {name!r})." for what in _damaged_summaries(connection, tenant, owners))
 
 
 def _damaged_memories(connection: Any, tenant: int, owners: dict[int, Owner]) -> Iterator[str]:
@@ -78,6 +83,12 @@ def _damaged_others(connection: Any, tenant: int) -> Iterator[str]:
     for id_, model, half, raw, checksum in connection.execute(_SQL["vectors"], {"tenant": tenant}, binary=True):
         if vector_checksum(id_, model, data_of(half, raw)) != checksum:
             yield f"An embedding of memory {id_} is damaged"
+
+
+def _damaged_summaries(connection: Any, tenant: int, owners: dict[int, Owner]) -> Iterator[str]:
+    for number, *row in connection.execute(_SQL["summaries"], {"tenant": tenant}, binary=True):
+        if number not in owners or whole_summary(owners[number], row) is None:
+            yield f"The summary of session {row[1]!a} is damaged"
 
 
 def _pages(connection: Any, sql: str, tenant: int) -> Iterator[Any]:

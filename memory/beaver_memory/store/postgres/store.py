@@ -195,12 +195,12 @@ class PostgresStore:
     def summaries(self, owner: Owner, *, limit: int) -> list[SessionSummary]:
         """Return the newest session summaries."""
         with self._owned(owner) as (connection, key):
-            return people.summaries(connection, key, limit)
+            return people.summaries(connection, key, owner, limit)
 
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
         """Store a session's summary in place of an earlier one."""
         with self._connector.reading() as connection:
-            people.summarise(connection, self._owners.give(connection, owner), summary)
+            people.summarise(connection, self._owners.give(connection, owner), owner, summary)
 
     # --- Questions of an index ----------------------------------------------------------------------------------
 

@@ -191,13 +191,14 @@ class SqliteStore:
 
     def summaries(self, owner: Owner, *, limit: int) -> list[SessionSummary]:
         """Return the newest session summaries."""
-        with self._owned(owner) as (connection, key):
-            return people.summaries(connection, key, limit)
+        with self._connector.reading() as connection:
+            owners = self._connector.owners.those_of(connection, [owner])
+            return people.summaries(connection, owners, limit) if owners else []
 
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
         """Store a session's summary in place of an earlier one."""
         with self._connector.writing() as connection:
-            people.summarise(connection, self._connector.owners.give(connection, owner), summary)
+            people.summarise(connection, self._connector.owners.give(connection, owner), owner, summary)
 
     # --- Questions of an index ----------------------------------------------------------------------------------
 
