@@ -299,6 +299,12 @@ def test_damaged_people_and_summaries(server):
             "Memory 2 is damaged (tenant '').",
             "The summary of session 'two' is damaged (tenant '').",
         ] == store.check()
+        memory, summary = store.damaged(owner)
+        assert ("memory", 2, "checksum", '["Ann","Cie"]') == (
+            memory.kind, memory.id, memory.reason, memory.columns["related_people"],
+        )  # fmt: skip
+        assert ("summary", "'two'", "twp") == (summary.kind, summary.id, summary.columns["outcome"])
+        assert [] == store.damaged(Owner(user="bob"))
 
 
 def test_summaries_of_an_earlier_version(server):

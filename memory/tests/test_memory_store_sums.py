@@ -14,7 +14,7 @@ from selection import campaign
 from beaver_hostspecs.testing import FrozenClock, RecordingReport
 from beaver_memory import MemoryRuntime
 from beaver_memory.embedding.settings import EmbeddingSettings
-from beaver_memory.errors import StoreError
+from beaver_memory.errors import InvalidRequest, StoreError
 from beaver_memory.records import Owner, SessionSummary
 from beaver_memory.runtime import requests
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
@@ -96,7 +96,7 @@ def wrong(truth, found):
 
 @pytest.mark.parametrize(("seed", "count"), [(1, 25), *campaign((2, 400))])
 def test_flipped_bits(whole, tmp_path, seed, count):
-    """Bits flipped in people, summaries and labels show nothing wrong; health and check report what is missing."""
+    """Bits flipped in people, summaries and labels show nothing wrong; health and check report each missing row."""
     path, truth = whole
     chance, results = random.Random(seed), []
     for _ in range(count):
@@ -144,3 +144,43 @@ def test_rows_of_an_earlier_version(tmp_path):
     with contextlib.closing(SqliteStore.open(path)) as store:
         assert ["caf\u00e9"] == [each.request for each in store.summaries(OWNER, limit=9)]
         assert [] == store.check()
+
+
+DAMAGE = {
+    "memory": "UPDATE observations SET title = 'another' WHERE id = 2",
+    "embedding": "UPDATE observation_embeddings SET data = x'ff' WHERE memory = 3",
+    "history": "UPDATE observation_history SET event = 'NONE' WHERE memory = 4",
+    "person": "UPDATE people SET name = 'Anm' WHERE folded = 'ann'",
+    "summary": "UPDATE session_summaries SET outcome = 'another' WHERE agent = 'Agent03'",
+}
+
+
+def test_damaged_rows_of_each_kind(whole, tmp_path):
+    """A reader of all stores gets the readable columns of each kind of row, page by page; a lesser reader is refused."""
+    shutil.copy(whole[0], tmp_path / "memory.db")
+    with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as store:
+        store.put_vectors(OWNER, "m", [(3, b"vector"), (5, b"vector")])
+        store.change(4, looking(), event="PIN", now=NOW, pinned=True)
+    with contextlib.closing(apsw.Connection(str(tmp_path / "memory.db"))) as connection:
+        connection.execute("; ".join(DAMAGE.values()))
+
+    async def rows(**asked):
+        services = RuntimeServices(report=RecordingReport(), clock=FrozenClock(LATER))
+        profile = Profile(embedding=EmbeddingSettings(provider="none"))
+        async with await MemoryRuntime.open(profile, SqliteLocation(state_folder=tmp_path), services) as runtime:
+            first = await runtime.damaged(requests.DamagedRequest(**asked, limit=3))
+            rest = await runtime.damaged(requests.DamagedRequest(**asked, limit=3, after=3))
+            return first, rest
+
+    first, rest = asyncio.run(rows(visible=looking(), every_owner=True))
+    found = [*first.rows, *rest.rows]
+    assert (True, False) == (first.has_more, rest.has_more)
+    assert [("memory", 2), ("embedding", 3), ("history", 4), ("person", "'ann'"), ("summary", "'Session03'")] == [
+        (each.kind, each.id) for each in found
+    ]
+    assert ["another", {"base64": "/w=="}, "NONE", "Anm", "another"] == [
+        each.columns[name] for each, name in zip(found, ("title", "data", "event", "name", "outcome"), strict=True)
+    ]
+    assert (first, rest) == asyncio.run(rows(visible=looking()))
+    with pytest.raises(InvalidRequest, match="all stores"):
+        asyncio.run(rows(visible=looking(stores=("shared",))))

@@ -21,7 +21,7 @@ from beaver_hostspecs import Clock, SystemClock
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import Change, DamagedEntry, Kept, Memory, NewMemory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.candidate_store import CandidateRows, CandidateStore, Wanted
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
 from beaver_memory.store.shared import PART, MemoryCopy, SharedStore
@@ -233,6 +233,11 @@ class TenantStore:
     def check(self) -> list[str]:
         """Return the problems of the tenant, one sentence each."""
         return self._ask(lambda store: store.check_of(self._tenant))
+
+    def damaged(self, owner: Owner) -> list[DamagedEntry]:
+        """Return the rows of an owner that fail their checksums, as far as they can be read."""
+        found = self._ask(lambda store: store.damaged(self._inner_owner(owner)))
+        return [attrs.evolve(each, owner=owner) for each in found]
 
     # --- Copies of another store --------------------------------------------------------------------------------
 

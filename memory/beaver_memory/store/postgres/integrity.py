@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from beaver_memory.records import Owner
-from beaver_memory.store.checksums import change_checksum, vector_checksum
+from beaver_memory.records import DamagedEntry, Owner
+from beaver_memory.store.checksums import CHECKED, change_checksum, vector_checksum
 from beaver_memory.store.counts import wrong_count
+from beaver_memory.store.damaged_entries import SUMMARY, entry_of
 from beaver_memory.store.postgres.embeddings import data_of
 from beaver_memory.store.postgres.owners import OwnerKey, all_owners
 from beaver_memory.store.postgres.people import whole_summary
@@ -89,6 +90,25 @@ def _damaged_summaries(connection: Any, tenant: int, owners: dict[int, Owner]) -
     for number, *row in connection.execute(_SQL["summaries"], {"tenant": tenant}, binary=True):
         if number not in owners or whole_summary(owners[number], row) is None:
             yield f"The summary of session {row[1]!a} is damaged"
+
+
+def damaged_rows(connection: Any, key: OwnerKey, owner: Owner) -> Iterator[DamagedEntry]:
+    """Yield the rows of an owner that fail their checksums, as far as they can be read."""
+    given, owners, ids = {"tenant": key.tenant}, {key.owner: owner}, set[int]()
+    for id_, number, _, _, _, *row in _pages(connection, _SQL["memories_after"].format(columns=COLUMNS), key.tenant):
+        if number == key.owner:
+            ids.add(id_)
+            if not is_whole(row, owners):
+                yield entry_of("memory", id_, owner, dict(zip(CHECKED, row, strict=False)))
+    for id_, event, at, old, new, checksum in connection.execute(_SQL["histories"], given, binary=True):
+        if id_ in ids and change_checksum(id_, event, at, old, new) != checksum:
+            yield entry_of("history", id_, owner, {"event": event, "at": at, "old": old, "new": new})
+    for id_, model, half, raw, checksum in connection.execute(_SQL["vectors"], given, binary=True):
+        if id_ in ids and vector_checksum(id_, model, data_of(half, raw)) != checksum:
+            yield entry_of("embedding", id_, owner, {"model": model, "data": data_of(half, raw)})
+    for number, *row in connection.execute(_SQL["summaries"], given, binary=True):
+        if number == key.owner and whole_summary(owner, row) is None:
+            yield entry_of("summary", ascii(row[1]), owner, dict(zip(SUMMARY, row, strict=False)))
 
 
 def _pages(connection: Any, sql: str, tenant: int) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from beaver_hostspecs import Secret
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import Change, Kept, Memory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import usable
 from beaver_memory.store.candidate_store import CandidateRows, Wanted
 from beaver_memory.store.postgres import (
@@ -345,6 +345,12 @@ class PostgresStore:
         """Return the problems of the store, one sentence each; an empty list if it is whole."""
         with self._connector.moment() as connection:
             return integrity.problems(connection)
+
+    def damaged(self, owner: Owner) -> list[DamagedEntry]:
+        """Return the rows of an owner that fail their checksums, as far as they can be read."""
+        with self._connector.moment() as connection:
+            key = self._owners.key(connection, owner)
+            return [] if key is None else [*integrity.damaged_rows(connection, key, owner)]
 
     # --- One tenant ---------------------------------------------------------------------------------------------
 

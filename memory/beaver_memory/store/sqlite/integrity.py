@@ -27,7 +27,7 @@ MOST_NAMED = 20
 _FAILURES = {
     "memory": (
         "Memory {id}{tenant} fails its checksum and is not shown: restore it from a backup, or erase it with"
-        " `beaver memory forget --damaged {id} --yes`."
+        " `beaver memory forget --damaged {id} --yes`; `beaver memory export --damaged` writes its readable columns."
     ),
     "embedding": "An embedding of memory {id}{tenant} fails its checksum: the memory is found by its words only.",
     "person": "Person {id}{tenant} fails its checksum; its name is shown as memories spell it.",
