@@ -210,6 +210,25 @@ class Change:
 
 
 @attrs.frozen(kw_only=True)
+class DamagedEntry:
+    """A stored row that fails its checksum, as far as it can be read.
+
+    Attributes:
+        kind: `memory`, `embedding`, `history`, `person` or `summary`.
+        id: the id of the memory; of a person the name and of a summary the session, in ASCII.
+        owner: the owner of the row.
+        reason: `checksum`; `not_utf8` if a text is none; `unreadable` if the database cannot read a column.
+        columns: the columns that can be read. Bytes, also those of a text that is not UTF-8, are `{"base64": TEXT}`.
+    """
+
+    kind: str
+    id: int | str
+    owner: Owner
+    reason: str
+    columns: Mapping[str, Any] = field(repr=False)
+
+
+@attrs.frozen(kw_only=True)
 class Person:
     """A person that memories mention."""
 

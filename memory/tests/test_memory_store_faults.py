@@ -246,7 +246,7 @@ def test_a_check_that_finds_something(store):
     found = store.check()
     assert [1, 2] == [int(each.split()[1]) for each in found[:2] if "fails its checksum" in each]
     assert [
-        "1 owners have wrong counts.",
+        "5 of 7 memories of the user without a name vanished: restore the database from a backup.",
         "2 memories have versions that do not exist yet.",
         "1 versions are used twice.",
         "1 embeddings do not belong to their memories.",

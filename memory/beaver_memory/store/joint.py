@@ -18,7 +18,7 @@ import attrs
 from beaver_memory.errors import PersonalStoreError, StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import CaptureSpend, Change, Kept, Memory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import LARGEST
 from beaver_memory.store.changes import renumbered, renumbered_change
 from beaver_memory.store.people import ranked
@@ -208,7 +208,7 @@ class JointStore:
         found = self._project.people(filters, query=query, limit=LARGEST)
         if (view := personal_view(filters)) is not None:
             found += self._personal.attempt(lambda store: store.people(view, query=query, limit=LARGEST)) or []
-        return ranked(found, limit)
+        return ranked(found, query, limit)
 
     def summaries(self, owner: Owner, *, limit: int) -> list[SessionSummary]:
         """Return the newest summaries of the project's sessions."""
@@ -277,6 +277,13 @@ class JointStore:
     def check(self) -> list[str]:
         """Return the problems of both databases, one sentence each; an empty list if both are whole."""
         return [*self._project.check(), *self._problems_of_person()]
+
+    def damaged(self, owner: Owner) -> list[DamagedEntry]:
+        """Return the rows of an owner in both databases that fail their checksums, as far as they can be read."""
+        store = self._personal.there()
+        theirs = [] if store is None else store.damaged(owner)
+        shown = (attrs.evolve(each, id=PERSONAL_IDS + each.id) if isinstance(each.id, int) else each for each in theirs)
+        return [*self._project.damaged(owner), *shown]
 
     @property
     def parts(self) -> tuple[SingleStore, SingleStore | None]:

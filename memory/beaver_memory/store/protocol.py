@@ -25,7 +25,18 @@ from attrs import field
 
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import CaptureSpend, Change, Kept, Memory, NewMemory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import (
+    CaptureSpend,
+    Change,
+    DamagedEntry,
+    Kept,
+    Memory,
+    NewMemory,
+    Owner,
+    Person,
+    Scope,
+    SessionSummary,
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -198,6 +209,9 @@ class MemoryStore(Protocol):
 
     def check(self) -> list[str]:
         """Return the problems of the store, one sentence each; an empty list if it is whole."""
+
+    def damaged(self, owner: Owner) -> list[DamagedEntry]:
+        """Return the rows of an owner that fail their checksums, as far as they can be read."""
 
     def close(self) -> None:
         """Close the store. Closing again does nothing."""

@@ -24,6 +24,7 @@ from beaver_memory.patterns import Pattern
 from beaver_memory.records import (
     CaptureSpend,
     Change,
+    DamagedEntry,
     Kept,
     Memory,
     NewMemory,
@@ -266,6 +267,11 @@ class TenantStore:
     def check(self) -> list[str]:
         """Return the problems of the tenant, one sentence each."""
         return self._ask(lambda store: store.check_of(self._tenant))
+
+    def damaged(self, owner: Owner) -> list[DamagedEntry]:
+        """Return the rows of an owner that fail their checksums, as far as they can be read."""
+        found = self._ask(lambda store: store.damaged(self._inner_owner(owner)))
+        return [attrs.evolve(each, owner=owner) for each in found]
 
     # --- Copies of another store --------------------------------------------------------------------------------
 

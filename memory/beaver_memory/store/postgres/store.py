@@ -10,7 +10,7 @@ from beaver_hostspecs import Secret
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import CaptureSpend, Change, Kept, Memory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import usable
 from beaver_memory.store.candidate_store import CandidateRows, Wanted
 from beaver_memory.store.changes import view_of
@@ -208,12 +208,12 @@ class PostgresStore:
     def summaries(self, owner: Owner, *, limit: int) -> list[SessionSummary]:
         """Return the newest session summaries."""
         with self._owned(owner) as (connection, key):
-            return people.summaries(connection, key, limit)
+            return people.summaries(connection, key, owner, limit)
 
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
         """Store a session's summary in place of an earlier one."""
         with self._connector.reading() as connection:
-            people.summarise(connection, self._owners.give(connection, owner), summary)
+            people.summarise(connection, self._owners.give(connection, owner), owner, summary)
 
     # --- Capture ------------------------------------------------------------------------------------------------
 
@@ -381,6 +381,12 @@ class PostgresStore:
         """Return the problems of the store, one sentence each; an empty list if it is whole."""
         with self._connector.moment() as connection:
             return integrity.problems(connection)
+
+    def damaged(self, owner: Owner) -> list[DamagedEntry]:
+        """Return the rows of an owner that fail their checksums, as far as they can be read."""
+        with self._connector.moment() as connection:
+            key = self._owners.key(connection, owner)
+            return [] if key is None else [*integrity.damaged_rows(connection, key, owner)]
 
     # --- One tenant ---------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import apsw
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import CaptureSpend, Change, Kept, Memory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import usable
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
 from beaver_memory.store.sqlite import (
@@ -31,6 +31,7 @@ from beaver_memory.store.sqlite import (
 )
 from beaver_memory.store.sqlite.connections import PATIENCE, Connector
 from beaver_memory.store.sqlite.damage import Damage, DamageTold
+from beaver_memory.store.sqlite.damaged_rows import damaged_rows
 from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, TenantOwners, live, live_owners, owners, tenant_number
 from beaver_memory.store.sqlite.preparation import Migrating, silently
 from beaver_memory.store.sqlite.sqlite_vec import VecTables
@@ -198,13 +199,14 @@ class SqliteStore:
 
     def summaries(self, owner: Owner, *, limit: int) -> list[SessionSummary]:
         """Return the newest session summaries."""
-        with self._owned(owner) as (connection, key):
-            return people.summaries(connection, key, limit)
+        with self._connector.reading() as connection:
+            owners = self._connector.owners.those_of(connection, [owner])
+            return people.summaries(connection, owners, limit) if owners else []
 
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
         """Store a session's summary in place of an earlier one."""
         with self._connector.writing() as connection:
-            people.summarise(connection, self._connector.owners.give(connection, owner), summary)
+            people.summarise(connection, self._connector.owners.give(connection, owner), owner, summary)
 
     # --- Capture ------------------------------------------------------------------------------------------------
 
@@ -348,6 +350,12 @@ class SqliteStore:
                 raise
         with self._connector.reading() as connection:
             return integrity.problems(connection, self._damage, writable=False)
+
+    def damaged(self, owner: Owner) -> list[DamagedEntry]:
+        """Return the rows of an owner that fail their checksums, as far as they can be read."""
+        with self._connector.reading() as connection:
+            key = self._connector.owners.find(connection, owner)
+            return [] if key is None else [*damaged_rows(connection, key, owner)]
 
     def _verify_analyser(self, connection: apsw.Connection) -> None:
         if self._analyser is not None and (why := rebuild_terms.trouble(connection, self._analyser)):
