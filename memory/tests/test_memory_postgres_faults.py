@@ -311,7 +311,7 @@ def test_summaries_of_an_earlier_version(server):
     """The migration gives summaries of an earlier version their checksums."""
     scripts = read_scripts()
     with admin(server) as connection:
-        prepare(connection, "here", "earlier", scripts[:3])
+        prepare(connection, "here", "earlier", scripts[:5])
         connection.execute("INSERT INTO earlier.tenants (tenant, name) VALUES (1, 't')")
         connection.execute("INSERT INTO earlier.owners (tenant, owner, name) VALUES (1, 1, 'ann')")
         connection.execute(

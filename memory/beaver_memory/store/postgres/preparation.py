@@ -13,7 +13,7 @@ from beaver_memory.store.postgres.queries import postgres_queries
 PACKAGE = "beaver_memory.store.postgres"
 _SQL = postgres_queries("preparation")
 
-_SUMS = 4
+_SUMS = 6
 """The migration that adds checksums, which SQL does not make."""
 
 
