@@ -11,6 +11,7 @@ from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.row_sums import Counted, register
 from beaver_toolkit.sqlite.connections import make_durable
 from beaver_toolkit.sqlite.files import back_up, make
+from beaver_toolkit.sqlite.losses import begin_anew
 from beaver_toolkit.sqlite.migrations import migrate, version_of
 
 PACKAGE = "beaver_memory.store.sqlite"
@@ -45,6 +46,7 @@ def make_unless_there_is_a_log(path: Path, scripts: Sequence[str]) -> None:
     if log.exists() and log.stat().st_size:
         # SQLite would read the log as part of the new database.
         raise StoreError(path, "left_log")
+    begin_anew(path)
     make(path, partial(_fill, scripts=scripts))
 
 
@@ -160,4 +162,4 @@ class _RowCount:
 
 def _migrate(connection: apsw.Connection, scripts: Sequence[str], counted: Counted = bool) -> None:
     register(connection, counted)
-    migrate(connection, scripts, history=True)
+    migrate(connection, scripts)
