@@ -93,6 +93,10 @@ class Work:
         found = writes.find(self._connection, session)
         return None if found is None else found[1]
 
+    def trust(self, session: str) -> Trust:
+        """Return the trust in the caller who began a session."""
+        return writes.begun_with(self._connection, self._find(session)[0])
+
     def paused(self) -> tuple[tuple[str, str | None], ...]:
         """Return id and user of the sessions whose memory must still be switched off."""
         return tuple(writes.paused(self._connection))

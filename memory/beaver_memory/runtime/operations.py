@@ -292,6 +292,7 @@ class Operations:
             troubles=self.troubles.now,
             store=self.engine.stats() if request.figures else {},
             problems=self._problems() if request.check else None,
+            capture=None if request.capture_of is None else self._captures.day(request.capture_of),
         )
 
     def _problems(self) -> tuple[str, ...]:

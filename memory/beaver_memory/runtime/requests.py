@@ -213,6 +213,7 @@ class InspectionRequest:
         embeddings: whether the memories that wait for an embedding are counted.
         figures: whether the figures of the store are wanted.
         check: whether to check the store, which reads the whole store.
+        capture_of: the owner whose captures of today are counted; of no owner if `None`.
     """
 
     owners: tuple[Owner, ...] | None = None
@@ -220,6 +221,7 @@ class InspectionRequest:
     embeddings: bool = True
     figures: bool = True
     check: bool = False
+    capture_of: Owner | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -12,7 +12,6 @@ from beaver_memory.store.sqlite.row_sums import Counted, register
 from beaver_toolkit.sqlite.connections import make_durable
 from beaver_toolkit.sqlite.files import back_up, make
 from beaver_toolkit.sqlite.migrations import migrate, version_of
-from beaver_toolkit.sqlite.secure_delete import ClearingFiles
 
 PACKAGE = "beaver_memory.store.sqlite"
 _SQL = sqlite_queries("preparation")
@@ -46,8 +45,7 @@ def make_unless_there_is_a_log(path: Path, scripts: Sequence[str]) -> None:
     if log.exists() and log.stat().st_size:
         # SQLite would read the log as part of the new database.
         raise StoreError(path, "left_log")
-    clearing = ClearingFiles()
-    make(path, partial(_fill, scripts=scripts), vfs=clearing.name)
+    make(path, partial(_fill, scripts=scripts))
 
 
 def prepare(

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,11 @@ import apsw
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import usable
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
 from beaver_memory.store.sqlite import (
+    captures,
     embeddings,
     inserts,
     integrity,
@@ -108,6 +109,12 @@ class SqliteStore:
             book = self._connector.owners
             return [upsert.remember(connection, book, item, now, mention=mention) for item in items]
 
+    def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
+        """Store a memory and end the time of others, in one transaction; see `MemoryStore.supersede`."""
+        with self._connector.writing() as connection:
+            self._verify_analyser(connection)
+            return upsert.supersede(connection, self._connector.owners, item, ids, filters, at=at, now=now)
+
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
         with self._connector.reading() as connection:
@@ -200,6 +207,29 @@ class SqliteStore:
         """Store a session's summary in place of an earlier one."""
         with self._connector.writing() as connection:
             people.summarise(connection, self._connector.owners.give(connection, owner), owner, summary)
+
+    # --- Capture ------------------------------------------------------------------------------------------------
+
+    def spent(self, owner: Owner, day: date) -> CaptureSpend:
+        """Return what the capture of an owner's memories has taken on a day."""
+        with self._owned(owner) as (connection, key):
+            return captures.spent(connection, key, day)
+
+    def spend(self, owner: Owner, day: date, amount: CaptureSpend, most: CaptureSpend) -> bool:
+        """Add to what capture takes on a day, unless a number that grows would be greater than that of `most`."""
+        with self._connector.writing() as connection:
+            return captures.spend(connection, self._connector.owners.give(connection, owner), day, amount, most)
+
+    def captured(self, owner: Owner, turns: Collection[str]) -> set[str]:
+        """Return those turns from which the owner's memories were captured, whatever was found in them."""
+        with self._owned(owner) as (connection, key):
+            return captures.captured(connection, key, turns)
+
+    def mark_captured(self, owner: Owner, turns: Collection[str]) -> None:
+        """Record that an owner's memories were captured from turns."""
+        if turns:
+            with self._connector.writing() as connection:
+                captures.mark_captured(connection, self._connector.owners.give(connection, owner), turns)
 
     # --- Questions of an index ----------------------------------------------------------------------------------
 

@@ -59,6 +59,12 @@ WHERE w.owner IS NULL OR o.version > w.last_version OR w.last_version > w.counte
 SELECT count(*)
 FROM (SELECT 1 FROM observations GROUP BY tenant, owner, version HAVING count(*) > 1) AS twins
 
+-- name: wrong_successors
+SELECT count(*)
+FROM observations AS o
+LEFT JOIN observations AS s ON s.tenant = o.tenant AND s.id = o.superseded_by
+WHERE o.superseded_by IS NOT NULL AND (s.id IS NULL OR s.deleted_at IS NOT NULL)
+
 -- name: wrong_ids
 SELECT count(*)
 FROM observations AS o
