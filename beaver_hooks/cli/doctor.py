@@ -8,7 +8,7 @@ import click
 
 from beaver_hooks.audit.database import DATABASE as TRAIL
 from beaver_hooks.cli.absence import Absence
-from beaver_hooks.cli.checks import databases, files, health, origin, settings, stores, versions
+from beaver_hooks.cli.checks import databases, files, health, memories, origin, settings, stores, versions
 from beaver_hooks.cli.checks.findings import Finding, exit_code, from_error, ok, report
 from beaver_hooks.cli.common import common, set_up_log
 from beaver_hooks.cli.state import is_there
@@ -26,9 +26,9 @@ from beaver_hostspecs import ConfigurationError
 def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
     """Examine the stored state: databases, files and their permissions.
 
-    It also examines the audit chain, the health of the plugins, confirmations and free space. It loads no plugin, and
-    changes and creates nothing; each finding names the remedy. A degraded plugin is a problem here. The exit code is 0,
-    or 1 if there is a problem.
+    It also examines the audit chain, the health of the plugins, confirmations and free space, and verifies the rows of
+    the local memory, of a large one only the newest. It opens no host, and changes and creates nothing; each finding
+    names the remedy. A degraded plugin is a problem here. The exit code is 0, or 1 if there is a problem.
     """
     set_up_log()
     looked = settings.look(config)
@@ -68,6 +68,9 @@ def _kept(looked: settings.SettingsCheck) -> Iterator[Finding]:
         yield databases.sessions(folder)
     with waiting("Examining the audit trail"):
         yield from _trail(folder)
+    if looked.loaded is not None:
+        with waiting("Examining the memories"):
+            yield from memories.examine(looked.loaded)
     config = None if looked.loaded is None else looked.loaded.config
     yield from health.kept(folder, looked.sections, Absence.under(config))
 
