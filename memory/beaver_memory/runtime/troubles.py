@@ -5,7 +5,7 @@ import threading
 from beaver_hostspecs import Report
 
 DAMAGE = "damaged"
-"""While rows of the database fail their checksums; it lasts until the memory is opened again."""
+"""While rows of the database fail their checksums, or vanished; it lasts until a check finds the database whole."""
 
 EMBEDDER = "embedder"
 """While the configured embedder is unavailable; it lasts until the memory is opened again."""
