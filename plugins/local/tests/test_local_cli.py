@@ -15,6 +15,7 @@ import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from privileges import without_override
 from processes import Ran, environment, run_beaver
 
 from beaver_hooks import Host
@@ -1143,3 +1144,23 @@ def test_the_doctor_without_a_memory(local, beaver, tmp_path):
 
     assert [] == [each for each in ran.json["findings"] if each["subject"] == "memory local"]
     assert not database(tmp_path).exists()
+
+
+def test_a_read_only_disk(here, tmp_path):
+    """On a folder that may only be read, `search`, `show`, `list`, `export` and `check` work, and `add` says why not."""
+    id_ = here("add", STABLE).out.strip()
+    paths = [tmp_path / "state", *(tmp_path / "state").rglob("*")]
+    modes = {path: path.stat().st_mode for path in paths}
+    for path in reversed(paths):
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    with without_override():
+        with pytest.raises(PermissionError):
+            (database(tmp_path).parent / "new").touch()
+        read = [here(*words) for words in (("search", "stable"), ("show", id_), ("list",), ("export",), ("check",))]
+        refused = here("add", "The quay is new.")
+    for path, mode in modes.items():
+        path.chmod(mode)
+
+    assert [(0, True)] * 4 + [(0, False)] == [(ran.code, STABLE in ran.out) for ran in read]
+    assert "The database is intact.\n" == read[-1].out
+    assert (6, True) == (refused.code, "read-only" in refused.err)
