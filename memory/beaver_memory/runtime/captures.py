@@ -51,6 +51,9 @@ PENDING_FROM = datetime(9999, 12, 31, tzinfo=UTC)
 """The begin of the validity of a memory that waits for approval."""
 
 PENDING = "pending"
+EXTERNAL = "external"
+"""The tag of a captured memory whose words an external text holds; it stays when a person accepts the memory."""
+
 GLOBAL_KINDS = frozenset({"preference"})
 """Kinds that hold in all projects."""
 
@@ -237,9 +240,10 @@ class Captures:
 
     def _memory(self, judged: Judged, said: Utterance, evidence: Evidence, request: CaptureRequest) -> NewMemory:
         candidate, own = judged.candidate, request.own
-        waits: dict[str, Any] = {}
+        tags = (EXTERNAL,) if candidate.external else ()
+        waits: dict[str, Any] = {"tags": tags}
         if judged.verdict is not None:
-            waits = {"tags": (PENDING, f"{PENDING}:{judged.verdict.reason}"), "valid_from": PENDING_FROM}
+            waits = {"tags": (*tags, PENDING, f"{PENDING}:{judged.verdict.reason}"), "valid_from": PENDING_FROM}
         return NewMemory(
             title=candidate.text,
             owner=_owner(own),
