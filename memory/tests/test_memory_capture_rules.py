@@ -65,6 +65,15 @@ def test_nothing_to_keep(text):
 
 
 @pytest.mark.parametrize(
+    "text", ["Verstanden, alles klar, passt.", "Worked, understood, agreed.", "好的，明白了，收到，没问题"]
+)
+def test_acknowledgements(text):
+    """An acknowledgement yields nothing, however little confidence is asked for, and whatever it answers."""
+    said = [Utterance(text="Did the new build work for you?", voice="assistant"), Utterance(text=text)]
+    assert RuleExtractor(least_confidence=0).extract(said).candidates == ()
+
+
+@pytest.mark.parametrize(
     ("text", "kept"),
     [
         ("Remember that the wifi code is blue-heron.", "the wifi code is blue-heron."),
