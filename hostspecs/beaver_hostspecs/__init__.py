@@ -55,6 +55,8 @@ from beaver_hostspecs.secrets import Secret
 from beaver_hostspecs.turns import (
     Actors,
     Answer,
+    Compaction,
+    CompactionReason,
     DropReason,
     HostRef,
     Message,
@@ -81,6 +83,8 @@ __all__ = [
     "Clock",
     "Command",
     "CommandContext",
+    "Compaction",
+    "CompactionReason",
     "ConfigurationError",
     "ConfigurationNotTrusted",
     "Contribution",

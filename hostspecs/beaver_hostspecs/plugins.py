@@ -25,6 +25,7 @@ class Deadlines:
     on_tool_result: float | None = field(default=None, validator=_seconds)
     after_prompt: float | None = field(default=None, validator=_seconds)
     on_turn_dropped: float | None = field(default=None, validator=_seconds)
+    before_compaction: float | None = field(default=None, validator=_seconds)
     start: float | None = field(default=None, validator=_seconds)
     stop: float | None = field(default=None, validator=_seconds)
 

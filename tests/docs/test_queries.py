@@ -50,6 +50,7 @@ KEYED = re.compile(
     r"(owners|observations|observation_[a-z]+|unembedded|session_summaries|people|captured?_[a-z]+)\b(?! \(observations_fts)"
 )
 WHOLE = {
+    "damaged_rows.sql": {"row", "column"},
     "embeddings.sql": {
         *("queue_everything", "unqueue_model", "drop_vectors_of_model"),
         *("count_live", "count_unembedded"),

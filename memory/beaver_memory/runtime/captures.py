@@ -4,7 +4,7 @@ A memory that waits for approval is stored with a time of validity that has not 
 erases it, and every kind of store keeps it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -137,12 +137,16 @@ class Captures:
         if last is None:
             return UndoReport()
         together = [each for each in captured if (each.origin, each.created_at) == (last.origin, last.created_at)]
-        ended = [each for each in recent if each.valid_until is not None and each.valid_until == last.created_at]
-        self._engine.forget([each.id for each in together], own)
+        ids = [each.id for each in together]
+        opened: dict[str, Any] = {"valid_until": None, "superseded_by": None}
+        # First: an interruption leaves both, and never neither.
         reopened = [
-            each.id for each in ended if self._engine.change(each.id, own, event="UNDO", valid_until=None) is not None
+            each.id
+            for each in recent
+            if _ended_by(each, ids, last) and self._engine.change(each.id, own, event="UNDO", **opened) is not None
         ]
-        self._services.report.event("memory_capture_undone", memories=[each.id for each in together])
+        self._engine.forget(ids, own)
+        self._services.report.event("memory_capture_undone", memories=ids)
         return UndoReport(forgotten=tuple(together), reopened=tuple(reopened))
 
     def pending(self, request: PendingRequest) -> PendingReport:
@@ -339,6 +343,13 @@ def _item_of(candidate: Candidate, evidence: Evidence) -> CapturedItem:
         turn=evidence.turn,
         excerpt=evidence.excerpt,
     )
+
+
+def _ended_by(memory: Memory, ids: Collection[int], last: Memory) -> bool:
+    """Return whether a capture ended a memory; one that names no successor tells it by the moment."""
+    if memory.superseded_by is not None:
+        return memory.superseded_by in ids
+    return memory.valid_until is not None and memory.valid_until == last.created_at
 
 
 def _pending(memory: Memory) -> PendingItem:

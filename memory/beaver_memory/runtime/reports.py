@@ -11,7 +11,7 @@ import attrs
 from attrs import field
 
 from beaver_memory.query import Hit
-from beaver_memory.records import CaptureSpend, Change, Kept, Memory, Owner, Person, SessionSummary
+from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, SessionSummary
 
 
 @attrs.frozen(kw_only=True)
@@ -192,6 +192,19 @@ class ExportReport:
 
     memories: tuple[Memory, ...] = ()
     next_cursor: str = ""
+    has_more: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class DamagedReport:
+    """One page of damaged rows.
+
+    Attributes:
+        rows: the rows of the page.
+        has_more: whether there is a next page.
+    """
+
+    rows: tuple[DamagedEntry, ...] = ()
     has_more: bool = False
 
 

@@ -272,6 +272,23 @@ class ExportRequest:
 
 
 @attrs.frozen(kw_only=True)
+class DamagedRequest:
+    """Reads rows that fail their checksums, as far as possible, page by page.
+
+    Attributes:
+        visible: the owners, and all stores: a damaged row does not tell its own.
+        every_owner: whether the rows of all owners are read, in place of those that `visible` names.
+        limit: the most rows of the page.
+        after: how many rows come before the page.
+    """
+
+    visible: Filters
+    every_owner: bool = False
+    limit: int = field(default=500, validator=_count(1, MOST_IDS))
+    after: int = field(default=0, validator=_count(0, LARGEST_ID))
+
+
+@attrs.frozen(kw_only=True)
 class ImportRequest:
     """Stores exported memories; one that is stored already is not counted again.
 

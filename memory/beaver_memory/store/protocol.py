@@ -25,7 +25,18 @@ from attrs import field
 
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import CaptureSpend, Change, Kept, Memory, NewMemory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import (
+    CaptureSpend,
+    Change,
+    DamagedEntry,
+    Kept,
+    Memory,
+    NewMemory,
+    Owner,
+    Person,
+    Scope,
+    SessionSummary,
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -107,6 +118,13 @@ class MemoryStore(Protocol):
         both ends.
         """
 
+    def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
+        """Store a memory as `remember` does, and end the time in which others were true, in one transaction.
+
+        Those of `ids` end at `at` that are visible, of the same owner, and another memory. Each names the new one in
+        `superseded_by`, with an entry `DELETE` in its history.
+        """
+
     def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
         """Return the visible memories among `ids`, in the order of `ids`."""
 
@@ -133,7 +151,10 @@ class MemoryStore(Protocol):
         """
 
     def forget(self, ids: Sequence[int], filters: Filters, *, now: datetime) -> list[int]:
-        """Erase text, terms, embeddings and the texts in the history of visible memories; return their ids."""
+        """Erase text, terms, embeddings and the texts in the history of visible memories; return their ids.
+
+        A memory that names a forgotten one in `superseded_by` names none from then on, and stays ended.
+        """
 
     def history(self, id_: int, filters: Filters) -> list[Change]:
         """Return the history of a visible memory, oldest first, without changes in other stores."""
@@ -188,6 +209,9 @@ class MemoryStore(Protocol):
 
     def check(self) -> list[str]:
         """Return the problems of the store, one sentence each; an empty list if it is whole."""
+
+    def damaged(self, owner: Owner) -> list[DamagedEntry]:
+        """Return the rows of an owner that fail their checksums, as far as they can be read."""
 
     def close(self) -> None:
         """Close the store. Closing again does nothing."""

@@ -24,6 +24,7 @@ from beaver_memory.patterns import Pattern
 from beaver_memory.records import (
     CaptureSpend,
     Change,
+    DamagedEntry,
     Kept,
     Memory,
     NewMemory,
@@ -104,6 +105,11 @@ class TenantStore:
     def remember(self, items: Sequence[Analysed], *, now: datetime, mention: bool) -> list[Kept]:
         """Store memories that the store does not hold yet, in one transaction; return the outcome of each, in order."""
         return self._ask(lambda store: store.remember(self._inner_items(items), now=now, mention=mention))
+
+    def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
+        """Store a memory and end the time of others, in one transaction."""
+        (inner,), view = self._inner_items([item]), self._inner_filters(filters)
+        return self._ask(lambda store: store.supersede(inner, ids, view, at=at, now=now))
 
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
@@ -261,6 +267,11 @@ class TenantStore:
     def check(self) -> list[str]:
         """Return the problems of the tenant, one sentence each."""
         return self._ask(lambda store: store.check_of(self._tenant))
+
+    def damaged(self, owner: Owner) -> list[DamagedEntry]:
+        """Return the rows of an owner that fail their checksums, as far as they can be read."""
+        found = self._ask(lambda store: store.damaged(self._inner_owner(owner)))
+        return [attrs.evolve(each, owner=owner) for each in found]
 
     # --- Copies of another store --------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import attrs
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import CaptureSpend, Change, Kept, Memory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import bounded, usable
 from beaver_memory.store.in_memory import embeddings, figures, reads, word_search, writes
 from beaver_memory.store.in_memory.tables import Database, OwnerTable, key_of, last_of, newer
@@ -55,6 +55,11 @@ class InMemoryStore:
         """Store memories that the store does not hold yet, all or none; return the outcome of each, in order."""
         with self._analysed() as database:
             return writes.remember(database, items, now, mention=mention)
+
+    def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
+        """Store a memory and end the time of others, in one transaction; see `MemoryStore.supersede`."""
+        with self._analysed() as database:
+            return writes.supersede(database, item, ids, filters, at=at, now=now)
 
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
@@ -252,6 +257,10 @@ class InMemoryStore:
         """Return the problems of the store, one sentence each; an empty list if it is whole."""
         with self._locked() as database:
             return figures.problems(database.tables.values())
+
+    def damaged(self, owner: Owner) -> list[DamagedEntry]:  # noqa: ARG002 - the protocol names it
+        """Return no rows: none is stored."""
+        return []
 
     # --- One tenant ---------------------------------------------------------------------------------------------
 

@@ -10,9 +10,10 @@ from beaver_hostspecs import Secret
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import CaptureSpend, Change, Kept, Memory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import usable
 from beaver_memory.store.candidate_store import CandidateRows, Wanted
+from beaver_memory.store.changes import view_of
 from beaver_memory.store.postgres import (
     captures,
     embeddings,
@@ -114,6 +115,15 @@ class PostgresStore:
         with self._writing(pipelined=len(items) < inserts.COPIED) as connection:
             return upsert.remember(connection, items, keys, ids, now, mention=mention)
 
+    def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
+        """Store a memory and end the time of others, in one transaction; see `MemoryStore.supersede`."""
+        keys, new_ids = self._prepared([item])
+        view = view_of(item, filters)
+        with self._writing() as connection:
+            (kept,) = upsert.remember(connection, [item], keys, new_ids, now, mention=True)
+            which = seen(connection, self._owners, view)
+            return upsert.ended(connection, which, kept, ids, at=at, now=now)
+
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
         with self._connector.reading() as connection:
@@ -178,7 +188,9 @@ class PostgresStore:
         PostgreSQL keeps the erased rows in its files until VACUUM removes them.
         """
         with self._connector.writing() as connection:
-            return update.forget(connection, seen(connection, self._owners, filters), ids, now)
+            which = seen(connection, self._owners, filters)
+            every = seen(connection, self._owners, Filters(owners=filters.owners, lapsed=True, now=now))
+            return update.forget(connection, which, every, ids, now)
 
     def history(self, id_: int, filters: Filters) -> list[Change]:
         """Return the visible history of a visible memory, oldest first; changes in hidden stores are left out."""
@@ -196,12 +208,12 @@ class PostgresStore:
     def summaries(self, owner: Owner, *, limit: int) -> list[SessionSummary]:
         """Return the newest session summaries."""
         with self._owned(owner) as (connection, key):
-            return people.summaries(connection, key, limit)
+            return people.summaries(connection, key, owner, limit)
 
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
         """Store a session's summary in place of an earlier one."""
         with self._connector.reading() as connection:
-            people.summarise(connection, self._owners.give(connection, owner), summary)
+            people.summarise(connection, self._owners.give(connection, owner), owner, summary)
 
     # --- Capture ------------------------------------------------------------------------------------------------
 
@@ -369,6 +381,12 @@ class PostgresStore:
         """Return the problems of the store, one sentence each; an empty list if it is whole."""
         with self._connector.moment() as connection:
             return integrity.problems(connection)
+
+    def damaged(self, owner: Owner) -> list[DamagedEntry]:
+        """Return the rows of an owner that fail their checksums, as far as they can be read."""
+        with self._connector.moment() as connection:
+            key = self._owners.key(connection, owner)
+            return [] if key is None else [*integrity.damaged_rows(connection, key, owner)]
 
     # --- One tenant ---------------------------------------------------------------------------------------------
 
