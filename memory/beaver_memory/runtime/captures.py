@@ -102,7 +102,8 @@ class Captures:
         occasion = self._occasion(request, owner, extraction.candidates, was_injected)
         judged = self._gates.judged((*fixes_of(request.outcomes), *extraction.candidates), occasion)
         items = [self._item(each, request, occasion) for each in judged]
-        if self._profile.enabled and not request.dry_run:
+        failed = any(each.outcome == "failed" for each in items)
+        if self._profile.enabled and not (request.dry_run or failed):
             self._engine.store.mark_captured(owner, _turns(request))
         spent = self._budget.spent(owner, occasion.when)
         return CaptureReport(
