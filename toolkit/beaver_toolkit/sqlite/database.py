@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -9,6 +10,7 @@ from beaver_toolkit.files import create_once, sweep
 from beaver_toolkit.sqlite import connections
 from beaver_toolkit.sqlite.connections import close_unchanged, connect, connect_reading, make_durable
 from beaver_toolkit.sqlite.errors import UNWRITABLE, DatabaseError, category_of, driver, faults, translated
+from beaver_toolkit.sqlite.files import make
 from beaver_toolkit.sqlite.lease import Lease
 from beaver_toolkit.sqlite.losses import begin_anew
 from beaver_toolkit.sqlite.migrations import migrate, version_of
@@ -51,10 +53,9 @@ class Database:
             sweep(path)
             if path.is_symlink():
                 raise DatabaseError("link")  # its log would be beside the file that the link names
-            # Made here, so that it is private from its first moment; SQLite gives -wal and -shm its mode.
             if not path.exists():
                 begin_anew(path)
-                create_once(path, b"")
+                _make(path, migrations)
             return cls(*Lease.open(path, writer, seconds=connections.BUSY_SECONDS))
 
     @classmethod
@@ -163,6 +164,15 @@ class Database:
         close_unchanged(self.connection)
         self._lease.end()
         return found
+
+
+def _make(path: Path, migrations: Sequence[str]) -> None:
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size:
+        # SQLite would read the log of a lost database as part of a new one, unless that is empty.
+        create_once(path, b"")
+    else:
+        make(path, partial(migrate, scripts=migrations))
 
 
 @contextlib.contextmanager

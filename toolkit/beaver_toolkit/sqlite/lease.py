@@ -32,6 +32,9 @@ DOUBT_SECONDS = 2.0
 RESCUE_SECONDS = 5.0
 """How long moving the content of a log into its database waits for other processes that use the log."""
 
+SETTLED_NS = 3_000_000_000
+"""How old the last change of a folder must be, so that the next one gives it another time on every file system."""
+
 _ENDINGS = ("", "-wal", "-shm")
 _MARK = b"!"
 """In the record: a process has noticed other files by these names."""
@@ -52,6 +55,8 @@ class Lease:
         self._lock = lock
         self._first = first
         self._files: tuple[Inode, ...] = ()
+        self._folder = str(path.parent)
+        self._settled: tuple[int, int, int] | None = None
         self._path = path
         self._commits: Commits | None = None
         self._is_overwritten = False
@@ -232,13 +237,26 @@ class Lease:
                 Path(self._names[1]).replace(f"{self._names[1]}.replaced")
 
     def _is_intact(self) -> bool:
-        """Return whether all files are certainly those that were opened; quick, because each use asks."""
-        stat, (database, log, index), files = os.stat, self._names, self._files
+        """Return whether all files are certainly those that were opened; quick, because each use asks.
+
+        To give a name to another file changes the folder, so a folder without a change since the last look at the files
+        answers for them.
+        """
+        stat = os.stat
         try:
-            one, two, three = stat(database), stat(log), stat(index)
+            folder = stat(self._folder)
+            state = folder.st_dev, folder.st_ino, folder.st_mtime_ns
+            if state == self._settled:
+                return True
+            one, two, three = map(stat, self._names)
         except OSError:
             return False
-        return files == ((one.st_dev, one.st_ino), (two.st_dev, two.st_ino), (three.st_dev, three.st_ino))
+        if self._files != ((one.st_dev, one.st_ino), (two.st_dev, two.st_ino), (three.st_dev, three.st_ino)):
+            return False
+        # Changes within a tick of the file system's clock give the folder the same time.
+        if time.time_ns() - folder.st_mtime_ns > SETTLED_NS:
+            self._settled = state
+        return True
 
     def _found(self) -> tuple[Inode, ...]:
         return tuple(map(inode_of, self._names))

@@ -13,7 +13,6 @@ from beaver_toolkit.sqlite.connections import make_durable
 from beaver_toolkit.sqlite.files import back_up, make
 from beaver_toolkit.sqlite.losses import begin_anew
 from beaver_toolkit.sqlite.migrations import migrate, version_of
-from beaver_toolkit.sqlite.secure_delete import ClearingFiles
 
 PACKAGE = "beaver_memory.store.sqlite"
 _SQL = sqlite_queries("preparation")
@@ -48,8 +47,7 @@ def make_unless_there_is_a_log(path: Path, scripts: Sequence[str]) -> None:
         # SQLite would read the log as part of the new database.
         raise StoreError(path, "left_log")
     begin_anew(path)
-    clearing = ClearingFiles()
-    make(path, partial(_fill, scripts=scripts), vfs=clearing.name)
+    make(path, partial(_fill, scripts=scripts))
 
 
 def prepare(
