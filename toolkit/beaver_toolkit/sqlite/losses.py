@@ -97,7 +97,8 @@ def find_loss(path: Path, commits: Commits) -> None:
         path: the database; no process has it open.
         commits: those of the database.
     """
-    last, moved, in_file = commits.last().number, commits.moved(), number_in_header(path)
+    mark, moved = commits.known()
+    last, in_file = mark.number, number_in_header(path)
     if not last:
         return
     log = path.with_name(f"{path.name}-wal")
