@@ -1,12 +1,14 @@
 """Selects the best ranked memories: each once, without near-duplicates, within the token limit. Pure."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import islice
 
 import attrs
 import numpy as np
 
+from beaver_memory.filters import Filters
 from beaver_memory.query import Hit, Query
 from beaver_memory.records import Memory
 from beaver_memory.search.candidates import Candidates
@@ -116,6 +118,20 @@ def hits(
             if shown.takes_more and choice.id in memories:
                 shown.add(choice, memories[choice.id], shares)
     return tuple(shown.hits)
+
+
+def holding_first(found: Sequence[Hit], filters: Filters) -> tuple[Hit, ...]:
+    """Return hits with those that hold at the moment of the filters before the others, otherwise in the same order."""
+    at = filters.as_of or filters.now
+    return tuple(sorted(found, key=lambda hit: not _holds(hit.memory, at)))
+
+
+def _holds(memory: Memory, at: datetime) -> bool:
+    return (
+        (memory.valid_from is None or memory.valid_from <= at)
+        and (memory.valid_until is None or memory.valid_until > at)
+        and (memory.expires_at is None or memory.expires_at > at)
+    )
 
 
 class _Shown:

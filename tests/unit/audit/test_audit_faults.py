@@ -223,7 +223,10 @@ def change(folder, *statements):
 @pytest.mark.parametrize(
     ("statements", "sentence"),
     [
-        (["PRAGMA user_version = 99"], "was written by a newer version of Beaver Hooks; update this one"),
+        (
+            ["INSERT INTO schema_version VALUES (99, 0)"],
+            "was written by a newer version of Beaver Hooks; update this one",
+        ),
         (
             ["DROP TABLE audit", "CREATE TABLE other (x)"],
             "is a database, but not an audit trail; move it away",

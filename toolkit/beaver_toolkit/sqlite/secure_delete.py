@@ -13,9 +13,6 @@ import apsw
 _FIRST_PAGE = 100
 """The first page begins with the header of the file."""
 
-_PAGE_SIZE = slice(16, 18)
-"""Where the header of the file says how long its pages are."""
-
 _HEADERS = {2: 12, 5: 12, 10: 8, 13: 8}
 """How long the header of a page is, by its kind: inner and outer pages of indices and tables."""
 
@@ -31,12 +28,6 @@ def cleared(page: bytes, *, first: bool) -> bytes:
     if not gap < cells <= len(page) or page.count(0, gap, cells) == cells - gap:
         return page
     return b"".join((page[:gap], bytes(cells - gap), page[cells:]))
-
-
-def without_gaps(content: bytes) -> bytes:
-    """Return the content of a database with all pages cleared; its pages are smaller than 65,536 bytes."""
-    size = int.from_bytes(content[_PAGE_SIZE])
-    return b"".join(cleared(content[at : at + size], first=at == 0) for at in range(0, len(content), size))
 
 
 class ClearingFiles(apsw.VFS):

@@ -13,8 +13,8 @@ from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.row_sums import Counted, register
 from beaver_toolkit.sqlite.connections import immediate, make_durable
 from beaver_toolkit.sqlite.files import back_up, make
+from beaver_toolkit.sqlite.losses import begin_anew
 from beaver_toolkit.sqlite.migrations import migrate, version_of
-from beaver_toolkit.sqlite.secure_delete import without_gaps
 
 PACKAGE = "beaver_memory.store.sqlite"
 _SQL = sqlite_queries("preparation")
@@ -48,6 +48,7 @@ def make_unless_there_is_a_log(path: Path, scripts: Sequence[str]) -> None:
     if log.exists() and log.stat().st_size:
         # SQLite would read the log as part of the new database.
         raise StoreError(path, "left_log")
+    begin_anew(path)
     make(path, partial(_fill, content=_empty_store(tuple(scripts))))
 
 
@@ -134,9 +135,10 @@ def _empty_store(scripts: tuple[str, ...]) -> bytes:
     """Return the content of a store without memories; a process makes one for the project and one for the person."""
     with contextlib.closing(apsw.Connection(":memory:")) as connection:
         _migrate(connection, scripts)
-        # The tables of earlier versions leave empty pages, and deleted content in the others.
+        # The tables of earlier versions leave empty pages.
         connection.execute("VACUUM")
-        return without_gaps(connection.serialize("main"))
+        content: bytes = connection.serialize("main")
+        return content
 
 
 def _fill(connection: apsw.Connection, content: bytes) -> None:
@@ -174,4 +176,4 @@ class _RowCount:
 
 def _migrate(connection: apsw.Connection, scripts: Sequence[str], counted: Counted = bool) -> None:
     register(connection, counted)
-    migrate(connection, scripts, history=True)
+    migrate(connection, scripts)
