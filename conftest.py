@@ -24,7 +24,7 @@ settings.load_profile("quick")
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - the system's folder in memory
 ROOM = 2 << 30
-"""Bytes that must be free there: the tests take half a gigabyte."""
+"""Bytes that must be free there: the tests take less than half a gigabyte."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
