@@ -19,6 +19,7 @@ from beaver_hooks.audit.writer import StateChange, Writer
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import AuditUnavailable, Clock, SystemClock
 from beaver_toolkit.sqlite.errors import DatabaseError
+from beaver_toolkit.sqlite.losses import databases_with_losses, losses_of
 
 
 class Trail(TrailReader):
@@ -63,6 +64,7 @@ class Trail(TrailReader):
         if key.tightened:
             trail.append(AuditEvent(name="audit_key_tightened", at=clock.now()))
         trail._report_losses()
+        trail._report_missing_commits()
         return trail
 
     def _report_losses(self) -> None:
@@ -77,6 +79,13 @@ class Trail(TrailReader):
                 self.flush()
                 for path, _ in found:
                     path.unlink(missing_ok=True)
+
+    def _report_missing_commits(self) -> None:
+        """Record that databases in this folder lack acknowledged commits, until the user accepts that."""
+        for database in databases_with_losses(self._folder):
+            commits = sum(each.commits for each in losses_of(database))
+            facts: Facts = {"database": database.name, "commits": commits, "remedy": "run `beaver doctor`"}
+            self.append(AuditEvent(name="commits_missing", at=self._clock.now(), facts=facts))
 
     def append(self, event: AuditEvent) -> None:
         """Take an event and return at once."""

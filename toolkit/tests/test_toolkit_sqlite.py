@@ -202,17 +202,28 @@ def test_changing_the_journal_waits(monkeypatch):
 # --- Migrations -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("history", [False, True])
-def test_each_migration_is_applied_once(history):
+def test_each_migration_is_applied_once():
     """A database gets the scripts that it lacks, in order, and keeps its version."""
     connection = apsw.Connection(":memory:")
     versions = []
     for scripts in ([FIRST], [FIRST, SECOND], [FIRST, SECOND]):
-        migrate(connection, scripts, history=history)
+        migrate(connection, scripts)
         versions.append(version_of(connection))
     connection.execute("INSERT INTO notes VALUES ('a', 'b')")
 
-    assert ([1, 2, 2], history) == (versions, connection.table_exists("main", "schema_version"))
+    kept = [version for (version,) in connection.execute("SELECT version FROM schema_version")]
+    assert ([1, 2, 2], [1, 2]) == (versions, kept)
+
+
+def test_the_version_of_an_earlier_database():
+    """A database that kept its version in `user_version` keeps it in a table of its own after a migration."""
+    connection = apsw.Connection(":memory:")
+    connection.execute(FIRST)
+    connection.pragma("user_version", 1)
+    migrate(connection, [FIRST])
+    connection.pragma("user_version", 99)
+
+    assert 1 == version_of(connection)
 
 
 def test_a_migration_that_fails_changes_nothing():

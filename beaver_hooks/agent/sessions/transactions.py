@@ -25,7 +25,6 @@ from beaver_hooks.agent.sessions.texts import checked_id, kept, title_of
 from beaver_hooks.agent.sessions.transfer import Incoming
 from beaver_hostspecs import Message, Trust
 from beaver_toolkit.sqlite.connections import integrity_problems
-from beaver_toolkit.sqlite.errors import driver
 
 
 class Work:
@@ -179,10 +178,7 @@ class Work:
         return report
 
     def _empty_log(self) -> None:
-        engine = driver()
-        with contextlib.suppress(engine.BusyError):
-            # Another process reads the log; the next deletion, or the last close, empties it.
-            self._connection.wal_checkpoint(mode=engine.SQLITE_CHECKPOINT_TRUNCATE)
+        self._database.empty_log()
 
     def list(self, limit: int, user: str | None) -> tuple[SessionInfo, ...]:
         """Return the sessions used last."""

@@ -223,7 +223,10 @@ def change(folder, *statements):
 @pytest.mark.parametrize(
     ("statements", "sentence"),
     [
-        (["PRAGMA user_version = 99"], "was written by a newer version of Beaver Hooks; update this one"),
+        (
+            ["INSERT INTO schema_version VALUES (99, 0)"],
+            "was written by a newer version of Beaver Hooks; update this one",
+        ),
         (
             ["DROP TABLE audit", "CREATE TABLE other (x)"],
             "is a database, but not an audit trail; move it away",
@@ -419,6 +422,23 @@ def test_the_next_trail_reports_what_the_last_one_lost(tmp_path, limit):
         (each.name, dict(each.facts)) for each in reader.tail()
     ]
     assert 300 == reader.verify().lost
+
+
+def test_missing_commits_are_recorded(tmp_path):
+    """A trail that lost acknowledged commits, as an older copy of its database did, records how many."""
+    trail = Trail.open(tmp_path)
+    trail.append(EVENT)
+    trail.close()
+    older = (tmp_path / "host.db").read_bytes()
+    for _ in range(2):
+        trail = Trail.open(tmp_path)
+        trail.append(EVENT)
+        trail.close()
+    (tmp_path / "host.db").write_bytes(older)
+    Trail.open(tmp_path).close()
+
+    facts = {"database": "host.db", "commits": 2, "remedy": "run `beaver doctor`"}
+    assert ("commits_missing", facts) == [(each.name, dict(each.facts)) for each in TrailReader(tmp_path).tail()][-1]
 
 
 def test_a_loss_that_was_reported_is_reported_once(tmp_path, limit, monkeypatch):

@@ -18,6 +18,9 @@ from beaver_toolkit.sqlite.migrations import version_of
 if TYPE_CHECKING:
     import apsw
 
+_PAGE_SIZE = slice(16, 18)
+"""Where the header of a database has the size of a page."""
+
 _FORMATS, _WRITE_AHEAD = slice(18, 20), b"\2\2"
 """Where the header of a database says how it is written and read, and the value for a write-ahead log."""
 
@@ -37,9 +40,17 @@ def make(path: Path, fill: "Callable[[apsw.Connection], None]") -> None:
     """
     with contextlib.closing(driver().Connection(":memory:")) as connection:
         fill(connection)
-        content = bytearray(connection.serialize("main"))
+        content = bytearray(_cleared(connection.serialize("main")))
     content[_FORMATS] = _WRITE_AHEAD
     create_once(path, bytes(content))
+
+
+def _cleared(content: bytes) -> bytes:
+    """Return a database without the copies of cells that its migrations left in the gaps of pages."""
+    from beaver_toolkit.sqlite.secure_delete import cleared  # noqa: PLC0415 - it imports the driver
+
+    size = int.from_bytes(content[_PAGE_SIZE])
+    return b"".join(cleared(content[start : start + size], first=not start) for start in range(0, len(content), size))
 
 
 def back_up(connection: "apsw.Connection", path: Path, version: int) -> Path:

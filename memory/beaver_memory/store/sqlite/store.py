@@ -29,7 +29,7 @@ from beaver_memory.store.sqlite import (
     word_index,
     word_search,
 )
-from beaver_memory.store.sqlite.connections import PATIENCE, Connector
+from beaver_memory.store.sqlite.connections import PATIENCE, Connector, LossTold
 from beaver_memory.store.sqlite.damage import Damage, DamageTold
 from beaver_memory.store.sqlite.damaged_rows import damaged_rows
 from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, TenantOwners, live, live_owners, owners, tenant_number
@@ -39,6 +39,7 @@ from beaver_memory.store.sqlite.version_cache import VersionCache
 from beaver_memory.texts import micros
 from beaver_toolkit.sqlite.errors import UNWRITABLE
 from beaver_toolkit.sqlite.files import drop_backups
+from beaver_toolkit.sqlite.losses import drop_damaged_logs, losses_of, remedy
 
 
 class SqliteStore:
@@ -55,7 +56,13 @@ class SqliteStore:
 
     @classmethod
     def open(
-        cls, path: Path, *, patience: float = PATIENCE, migrating: Migrating = silently, damaged: DamageTold = bool
+        cls,
+        path: Path,
+        *,
+        patience: float = PATIENCE,
+        migrating: Migrating = silently,
+        damaged: DamageTold = bool,
+        lost: LossTold = bool,
     ) -> "SqliteStore":
         """Open the store in a file, and make the file if it is missing; its folder must exist.
 
@@ -64,11 +71,12 @@ class SqliteStore:
             patience: how many seconds opening and reading wait for other processes that lock it.
             migrating: receives the progress when a file of an earlier version is brought to this one.
             damaged: receives the number of damaged rows that were found, each time that one more is.
+            lost: receives the number of acknowledged commits that are missing, whenever more are.
 
         Raises:
             StoreError: the file cannot be used; the error says why and what to do. No existing file is replaced.
         """
-        connector = Connector(path, patience=patience, migrating=migrating, damage=Damage(damaged))
+        connector = Connector(path, patience=patience, migrating=migrating, damage=Damage(damaged), lost=lost)
         connector.open()
         return cls(connector)
 
@@ -180,6 +188,7 @@ class SqliteStore:
             if gone:
                 # Before the commit: a memory that cannot be erased everywhere is not forgotten.
                 drop_backups(self._connector.path)
+                drop_damaged_logs(self._connector.path)
         if gone:
             self._connector.empty_log()
         return gone
@@ -344,12 +353,14 @@ class SqliteStore:
         """Return the problems of the store, one sentence each; an empty list if it is whole."""
         try:
             with self._connector.writing() as connection:
-                return integrity.problems(connection, self._damage)
+                found = integrity.problems(connection, self._damage)
         except StoreError as error:
             if error.category not in UNWRITABLE:
                 raise
-        with self._connector.reading() as connection:
-            return integrity.problems(connection, self._damage, writable=False)
+            with self._connector.reading() as connection:
+                found = integrity.problems(connection, self._damage, writable=False)
+        losses = [f"{loss} To do: {remedy(self.path)}." for loss in losses_of(self.path)]
+        return [*losses, *found]
 
     def damaged(self, owner: Owner) -> list[DamagedEntry]:
         """Return the rows of an owner that fail their checksums, as far as they can be read."""
