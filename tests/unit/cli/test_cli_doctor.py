@@ -15,9 +15,10 @@ import pytest
 from beaver_hooks.agent.factory import EngineLoader
 from beaver_hooks.agent.loop import AgentLoop
 from beaver_hooks.audit.trail import Trail
-from beaver_hooks.cli.checks import databases, files
+from beaver_hooks.cli.checks import databases, files, memories
 from beaver_hooks.cli.checks.findings import ok, problem, warning
 from beaver_hooks.config import LoadedConfig, parse_config, trust_config
+from beaver_hostspecs import PluginFailed
 from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.migrations import read_migrations
 
@@ -499,3 +500,23 @@ def test_json_is_one_object(cli, state):
 
     assert {"ok", "findings"} == set(json.loads(ran.out))
     assert [{"subject", "level", "text", "remedy"}] == [*{frozenset(each) for each in ran.json["findings"]}]
+
+
+@pytest.mark.parametrize(
+    ("failure", "text"),
+    [(PluginFailed("its commands cannot be imported", plugin="local"), "cannot be imported"), (OSError(), "(OSError)")],
+)
+def test_a_memory_that_cannot_be_examined(cli, state, monkeypatch, failure, text):
+    """A plugin whose examination fails is a problem, and the others are examined."""
+
+    def group(_):
+        raise failure
+
+    (state / "config.json").write_text('{"memory": {"mode": "curated", "local": {"enabled": true}}}')
+    monkeypatch.setattr(memories, "plugin_group", group)
+    trust_config(state / "config.json")
+    ran = cli("doctor", "--json")
+
+    assert "problem" == findings(ran)["memory local"][0]
+    assert text in findings(ran)["memory local"][1]
+    assert "sessions" in findings(ran)
