@@ -110,10 +110,10 @@ async def test_what_is_searched_for_leaks_would_show_them(canary, tmp_path):
 @pytest.mark.parametrize(("fault", "hook"), TURN_CASES)
 async def test_a_fault_in_a_turn_costs_only_its_own_contribution(fault, hook, canary, tmp_path, capfd):
     """The turn is the same bytes as without the plugin's answer, with one event and one health change for the fault."""
-    drop = hook == "on_turn_dropped"
-    clean = await run_registered(harmless(), tmp_path / "clean", drop=drop)
+    then = {"drop": hook == "on_turn_dropped", "compact": hook == "before_compaction"}
+    clean = await run_registered(harmless(), tmp_path / "clean", **then)
     async with asyncio.timeout(GENEROUS if fault in HANGING else 60):
-        seen = await run_registered(faulty(fault, hook, canary), tmp_path / "faulty", drop=drop)
+        seen = await run_registered(faulty(fault, hook, canary), tmp_path / "faulty", **then)
 
     assert_only_the_plugin_suffers(fault, hook, clean, seen)
     assert_nothing_leaks(canary, seen, "".join(capfd.readouterr()))
@@ -135,9 +135,9 @@ async def test_a_fault_while_loading_leaves_only_that_plugin_out(fault, hook, ca
 @pytest.mark.parametrize(("fault", "hook"), STOP_CASES)
 async def test_a_fault_while_stopping_is_audited_and_stopping_goes_on(fault, hook, canary, tmp_path, capfd):
     """A plugin that fails to stop is still out of service, with one event and one health change."""
-    clean = await run_registered(harmless(), tmp_path / "clean", stop=True)
+    clean = await run_registered(harmless(), tmp_path / "clean", unregister=True)
     async with asyncio.timeout(GENEROUS if fault in HANGING else 60):
-        seen = await run_registered(faulty(fault, hook, canary), tmp_path / "faulty", stop=True)
+        seen = await run_registered(faulty(fault, hook, canary), tmp_path / "faulty", unregister=True)
 
     assert_only_the_plugin_suffers(fault, hook, clean, seen)
     assert_nothing_leaks(canary, seen, "".join(capfd.readouterr()))
