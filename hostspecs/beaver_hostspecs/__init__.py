@@ -46,6 +46,7 @@ from beaver_hostspecs.plugins import (
     Setup,
     Shell,
     SmallModel,
+    StoredSession,
     Tool,
 )
 from beaver_hostspecs.reports import Fact, OutcomeKind, Personal, Report
@@ -120,6 +121,7 @@ __all__ = [
     "Setup",
     "Shell",
     "SmallModel",
+    "StoredSession",
     "SystemClock",
     "Tool",
     "ToolRegistry",
