@@ -14,6 +14,7 @@ from beaver_hooks_local.capture import turn_capture
 from beaver_hostspecs import Services
 
 SISTER = "My sister Anna lives in Lisbon with her two kids."
+BROTHER = "My brother Tom lives in Oslo and works as a nurse."
 ANN = {"session": "s1", "user": "ann", "trust": "full"}
 CONFIRMED = CompactionReport(confirmed=("local",))
 
@@ -67,7 +68,7 @@ async def test_what_the_session_said_is_durable_when_the_plugin_answers(make_hos
         waiting = stored()
         report = await host.before_compaction(**ANN)
         found = stored()
-        await say(host, "My brother Tom lives in Oslo and works as a nurse.")
+        await say(host, BROTHER)
         with written_elsewhere(tmp_path):
             behind = await host.before_compaction(**ANN)
 
@@ -79,11 +80,12 @@ class GatedModel:
     """A small model that answers when its gate is open."""
 
     def __init__(self):
-        self.asked, self.gate = asyncio.Event(), asyncio.Event()
+        self.asked, self.gate, self.gated = asyncio.Event(), asyncio.Event(), True
 
     async def complete(self, prompt, *, max_tokens):
         self.asked.set()
-        await self.gate.wait()
+        if self.gated:
+            await self.gate.wait()
         return "no JSON"
 
 
@@ -102,6 +104,23 @@ async def test_a_capture_that_runs_already_is_awaited(make_host, stored):
         await flushed
 
     assert (set(), CONFIRMED, [SISTER]) == (done, report, found)
+
+
+async def test_words_that_a_flush_has_not_reached(make_host, stored):
+    """While a flush is busy with another session, the words of this one are durable before the plugin answers."""
+    model = GatedModel()
+    async with make_host(services=Services(small_model=model), capture={"extractor": "model"}) as host:
+        await say(host, session="s0")
+        await say(host, BROTHER)
+        await host.drain()
+        flushed = asyncio.create_task(host.plugin("local").flush())
+        await model.asked.wait()
+        model.gated = False
+        report, found = await host.before_compaction(**ANN), stored()
+        model.gate.set()
+        await flushed
+
+    assert (CONFIRMED, [BROTHER]) == (report, found)
 
 
 @pytest.mark.parametrize(
