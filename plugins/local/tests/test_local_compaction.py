@@ -12,6 +12,7 @@ from beaver_hooks.config.model import HostSettings, Memory
 from beaver_hooks_local import make_plugin
 from beaver_hooks_local.capture import turn_capture
 from beaver_hostspecs import Services
+from beaver_memory.runtime.capture_records import CapturedItem, CaptureReport
 
 SISTER = "My sister Anna lives in Lisbon with her two kids."
 BROTHER = "My brother Tom lives in Oslo and works as a nurse."
@@ -153,19 +154,24 @@ async def test_more_trust_covers_less(make_host, stored):
         assert (CONFIRMED, [SISTER]) == (report, stored())
 
 
-async def test_words_that_were_lost(make_host, monkeypatch, tmp_path):
+FAILED = CaptureReport(
+    items=(CapturedItem(kind="fact", text=SISTER, confidence=1.0, outcome="failed", reason="disk_full"),)
+)
+
+
+@pytest.mark.parametrize(("captured", "state"), [(lambda *_: 1 / 0, "ok"), (lambda *_: FAILED, "degraded")])
+async def test_words_that_were_lost(make_host, monkeypatch, captured, state):
     """Where an earlier capture of the session has failed, the next compaction is not confirmed, and the one after is."""
     async with make_host() as host:
         await say(host)
         await host.drain()
-        with monkeypatch.context() as broken:
-            broken.setattr(turn_capture, "_captured", lambda *_: 1 / 0)
-            with contextlib.suppress(ZeroDivisionError):
-                await host.plugin("local").flush()
+        with monkeypatch.context() as broken, contextlib.suppress(ZeroDivisionError):
+            broken.setattr(turn_capture, "_captured", captured)
+            await host.plugin("local").flush()
         reports = [await host.before_compaction(**ANN) for _ in range(2)]
         health = host.health()["local"].state
 
-    assert ([CompactionReport(unconfirmed={"local": "raised"}), CONFIRMED], "ok") == (reports, health)
+    assert ([CompactionReport(unconfirmed={"local": "raised"}), CONFIRMED], state) == (reports, health)
 
 
 async def test_nothing_waits(make_host):
