@@ -152,8 +152,9 @@ async def test_secrets_are_not_captured(memory):
     """A message with a known credential leaves neither a memory nor an excerpt of it."""
     canary = make_canary()
     items = await memory.capture(f"My sister Anna in Lisbon has the key {canary.reveal()} for the vault.")
-    assert ends(items) == [("fact", "gated", "privacy: secret")]
-    assert canary.reveal() not in items[0].excerpt
+    assert ends(items) == [("fact", "stored", "no_candidate")]
+    assert items[0].text == "My sister Anna in Lisbon has the key [redacted: held secret] for the vault."
+    assert items[0].excerpt == items[0].text
 
 
 async def test_another_owner_and_store(memory):

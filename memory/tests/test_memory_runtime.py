@@ -134,7 +134,7 @@ async def test_a_credential_is_refused(place, runtime):
     request = requests.WriteRequest(memories=[new("Harmless."), new("Note.", narrative=f"the key {secret.reveal()}")])
     refused = await runtime.write(request)
 
-    sentence = "The text holds a credential; leave it out. Credentials are never remembered."
+    sentence = "The text holds a secret (held secret); leave it out, or name the place where it is kept. Secrets are never remembered."
     assert WriteReport(refusal=Refusal(code="secret", sentence=sentence)) == refused
     assert set() == await titles(runtime, place.sees())
 

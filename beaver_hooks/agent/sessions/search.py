@@ -10,7 +10,7 @@ from beaver_hooks.agent.sessions.database import SQL
 from beaver_hooks.agent.sessions.query import BUDGET, LONGEST_QUERY, MOST_TERMS, SearchScope, expressions, one
 from beaver_hooks.agent.sessions.records import SearchHit
 from beaver_hooks.agent.sessions.terms import query_terms
-from beaver_hooks.agent.sessions.texts import decode
+from beaver_hooks.agent.sessions.texts import decode, searchable
 from beaver_hooks.agent.sessions.writes import begun_with
 
 if TYPE_CHECKING:
@@ -69,6 +69,6 @@ def _hit(connection: "apsw.Connection", number: int, score: float, wanted: Seque
         trust=begun_with(connection, owner),
         role=role,
         when=datetime.fromisoformat(at),
-        snippet=snippet(decode(text), wanted),
+        snippet=snippet(searchable(decode(text)), wanted),
         score=score,
     )

@@ -8,7 +8,7 @@ from beaver_hooks.agent.sessions.database import SQL
 from beaver_hooks.agent.sessions.query import session_term, user_term
 from beaver_hooks.agent.sessions.records import HiddenEvent
 from beaver_hooks.agent.sessions.terms import terms
-from beaver_hooks.agent.sessions.texts import encode, opening, optional_encode
+from beaver_hooks.agent.sessions.texts import encode, opening, optional_encode, searchable
 from beaver_hooks.audit.sanitiser import body_text, column, stamp
 from beaver_hostspecs import Message, Trust, scrub
 
@@ -51,7 +51,7 @@ def add_messages(
     """Add visible messages to a session, with the terms that find them."""
     scope = " ".join([session_term(number), *([user_term(user)] if user is not None else [])])
     for message in messages:
-        # Stored messages of every role are scrubbed.
+        # Stored messages of every role are scrubbed. The index knows no secret of a message, so that no search tells it.
         text = scrub(message.text)
         connection.execute(
             SQL["add_message"],
@@ -64,7 +64,7 @@ def add_messages(
                 optional_encode(message.speaker),
             ),
         )
-        index = (connection.last_insert_rowid(), " ".join(terms(text)), scope)
+        index = (connection.last_insert_rowid(), " ".join(terms(searchable(text))), scope)
         connection.execute(SQL["add_words"], index)
     connection.execute(
         SQL["count_messages"],

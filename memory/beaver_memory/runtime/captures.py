@@ -43,8 +43,10 @@ from beaver_memory.runtime.capture_records import (
     UndoReport,
     UndoRequest,
 )
-from beaver_memory.runtime.gates import first_refusal
+from beaver_memory.runtime.gates import WriteGate
 from beaver_memory.runtime.profile import CaptureProfile, RuntimeServices
+from beaver_memory.runtime.redaction import redacted_request
+from beaver_toolkit.redaction.redactor import Redactor
 
 PENDING_FROM = datetime(9999, 12, 31, tzinfo=UTC)
 """The begin of the validity of a memory that waits for approval."""
@@ -75,13 +77,22 @@ class Captures:
         engine: the engine.
         profile: how capture works.
         services: of the process; `ask_model` asks the small model.
+        redactor: takes the secrets out of conversations.
+        gate: refuses memories with a secret.
         has_project: whether memories that name no project belong to one.
     """
 
     def __init__(
-        self, engine: MemoryEngine, profile: CaptureProfile, services: RuntimeServices, *, has_project: bool
+        self,
+        engine: MemoryEngine,
+        profile: CaptureProfile,
+        services: RuntimeServices,
+        *,
+        redactor: Redactor,
+        gate: WriteGate,
+        has_project: bool,
     ) -> None:
-        self._has_project = has_project
+        self._redactor, self._gate, self._has_project = redactor, gate, has_project
         self._engine, self._profile, self._services = engine, profile, services
         self._clock = services.clock
         self._budget = BudgetGate(profile.budget)
@@ -98,6 +109,7 @@ class Captures:
         owner = _owner(request.own)
         if request.store not in request.own.stores:
             raise InvalidRequest("store", "is one that this caller may not change")
+        request, findings = redacted_request(request, self._redactor)
         extraction = self._extraction(request) if self._profile.enabled else Extraction()
         occasion = self._occasion(request, owner, extraction.candidates, was_injected)
         judged = self._gates.judged((*fixes_of(request.outcomes), *extraction.candidates), occasion)
@@ -110,6 +122,7 @@ class Captures:
             model_calls=spent.calls,
             model_tokens=spent.tokens,
             dry_run=request.dry_run,
+            redacted=findings,
         )
 
     def correct(self, request: CorrectRequest) -> CorrectReport:
@@ -119,8 +132,8 @@ class Captures:
         if len(old) != len(set(request.ids)) or not old:
             return CorrectReport(reason="no_such_memory")
         new = _correction(old[0], request, self._clock.now())
-        if refusal := first_refusal([new]):
-            return CorrectReport(reason=refusal.code, outcome="gated")
+        if refusal := self._gate.refusal(new):
+            return CorrectReport(reason=refusal.code, sentence=refusal.sentence, outcome="gated")
         done = self._reconciler.supersede(new, request.ids)
         if not self._is_there(done.id, new, own):
             return CorrectReport(reason="not_read_back")
@@ -217,6 +230,8 @@ class Captures:
 
     def _written(self, item: CapturedItem, new: NewMemory, request: CaptureRequest, occasion: Occasion) -> CapturedItem:
         """Write a memory, and read it back."""
+        if refusal := self._gate.refusal(new):
+            return attrs.evolve(item, outcome="gated", reason=f"privacy: {refusal.code}")
         if item.outcome == "queued":
             (kept,) = self._engine.remember(new)
             done = Reconciled(id=kept.id, outcome=kept.outcome, mentions=kept.mentions)
@@ -261,8 +276,8 @@ class Captures:
     def _approved(self, waiting: Memory, request: ReviewRequest) -> Reconciled | ReviewReport:
         title = request.text.strip() if request.choice == "edit" else waiting.title
         new = _new(waiting, title=title, tags=_tags(waiting), valid_from=None, confidence=1.0)
-        if refusal := first_refusal([new]):
-            return ReviewReport(outcome="gated", reason=refusal.code)
+        if refusal := self._gate.refusal(new):
+            return ReviewReport(outcome="gated", reason=refusal.code, sentence=refusal.sentence)
         done = self._reconciler.remember(new)
         is_there = self._is_there(done.id, new, attrs.evolve(request.own, lapsed=True, now=self._clock.now()))
         return done if is_there or done.outcome == "duplicate" else ReviewReport(reason="not_read_back")

@@ -13,7 +13,7 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import InvalidRequest, StoreError
 from beaver_memory.patterns import parsed
 from beaver_memory.query import Query
-from beaver_memory.records import Owner
+from beaver_memory.records import NewMemory, Owner
 from beaver_memory.runtime.capture_records import (
     CaptureReport,
     CaptureRequest,
@@ -28,7 +28,7 @@ from beaver_memory.runtime.capture_records import (
 )
 from beaver_memory.runtime.captures import Captures, never
 from beaver_memory.runtime.export_pages import ExportPages
-from beaver_memory.runtime.gates import first_refusal
+from beaver_memory.runtime.gates import WriteGate
 from beaver_memory.runtime.migration import Migration, MigrationReport
 from beaver_memory.runtime.migration import Progress as MigrationProgress
 from beaver_memory.runtime.profile import Location, PostgresLocation, Profile, RuntimeServices
@@ -47,6 +47,7 @@ from beaver_memory.runtime.reports import (
     ProjectionReport,
     RecallReport,
     RecoverReport,
+    Refusal,
     SessionsReport,
     WriteReport,
 )
@@ -71,6 +72,7 @@ from beaver_memory.runtime.requests import (
 )
 from beaver_memory.runtime.stores import tenant_store
 from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS
+from beaver_toolkit.redaction.redactor import Redactor
 from beaver_toolkit.sqlite.errors import UNWRITABLE
 
 FITS = 0.01
@@ -105,7 +107,11 @@ class Operations:
         self.engine, self._embedder = engine, embedder
         self._profile = profile
         self._has_project = isinstance(location, PostgresLocation) and bool(location.project)
-        self._captures = Captures(engine, profile.capture, services, has_project=self.has_project)
+        redactor = Redactor(profile.redaction)
+        self._gate = WriteGate(redactor)
+        self._captures = Captures(
+            engine, profile.capture, services, redactor=redactor, gate=self._gate, has_project=self.has_project
+        )
         self.clock, self.trace, self.troubles = services.clock, services.trace, services.troubles
         self._touched: set[tuple[str, int]] = set()
         self._exports = ExportPages(engine)
@@ -115,14 +121,18 @@ class Operations:
     # --- Writing ------------------------------------------------------------------------------------------------
 
     def write(self, request: WriteRequest) -> WriteReport:
-        """Store memories; refuse all of them if one holds a credential.
+        """Store memories; refuse all of them if one holds a secret.
 
         Raises:
             StoreError: a database cannot be written; a `PersonalStoreError` if it is that of the person.
         """
-        if refusal := first_refusal(request.memories):
+        if refusal := self._gate.first_refusal(request.memories):
             return WriteReport(refusal=refusal)
         return WriteReport(outcomes=tuple(self.engine.remember(request.memories, mention=request.mention)))
+
+    def refusal(self, memory: NewMemory) -> Refusal | None:
+        """Return why `write` would refuse a memory, or `None`."""
+        return self._gate.refusal(memory)
 
     def pin(self, request: PinRequest) -> PinReport:
         """Pin memories, or unpin them."""

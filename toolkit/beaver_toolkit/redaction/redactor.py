@@ -3,11 +3,14 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import attrs
 
 from beaver_toolkit.redaction.held_secrets import HeldSecrets
-from beaver_toolkit.redaction.rule_set import Policy, Span, rule_set
+
+if TYPE_CHECKING:
+    from beaver_toolkit.redaction.rule_set import RuleSet, Span
 
 HELD = "held secret"
 MOST_ROUNDS = 4
@@ -15,6 +18,19 @@ MOST_ROUNDS = 4
 
 _MASK = re.compile(rb"\[redacted: [a-z0-9. -]{1,40}\]")
 _BARRIER = 0x1F
+
+
+@attrs.frozen(kw_only=True)
+class Policy:
+    """What counts as a secret beside credentials, card and account numbers.
+
+    Attributes:
+        emails: whether e-mail addresses do.
+        phones: whether phone numbers do.
+    """
+
+    emails: bool = False
+    phones: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -42,7 +58,7 @@ class Redactor:
     """
 
     def __init__(self, policy: Policy | None = None, held: HeldSecrets | None = None) -> None:
-        self._rules = rule_set(policy or Policy())
+        self._policy = policy or Policy()
         self._held = held or HeldSecrets()
 
     def redact(self, text: str) -> Redacted:
@@ -61,10 +77,16 @@ class Redactor:
         """Return the kinds of the secrets in a text, with their numbers."""
         return _findings(kind for _, _, _, kind in self._spans(text.encode("utf-8", "surrogatepass")))
 
-    def _spans(self, data: bytes) -> list[Span]:
+    def _rules(self) -> "RuleSet":
+        # Imported late: the library and the rules load with the first text.
+        from beaver_toolkit.redaction.rule_set import rule_set  # noqa: PLC0415
+
+        return rule_set(emails=self._policy.emails, phones=self._policy.phones)
+
+    def _spans(self, data: bytes) -> "list[Span]":
         shown = _MASK.sub(_barrier, data) if b"[redacted: " in data else data
         found: list[Span] = [(start, end, -1, HELD) for start, end in self._held.spans(shown)]
-        for rule in self._rules.of(shown):
+        for rule in self._rules().of(shown):
             found += rule.spans(shown)
             shown = shown[: found[-1][0]] if found and found[-1][1] == len(data) else shown
         return _joined(sorted(found))
@@ -75,7 +97,7 @@ def _barrier(mask: re.Match[bytes]) -> bytes:
     return bytes([_BARRIER]) * len(mask[0])
 
 
-def _joined(spans: list[Span]) -> list[Span]:
+def _joined(spans: "list[Span]") -> "list[Span]":
     """Return sorted spans with those that overlap as one, of the kind that is known best."""
     joined: list[Span] = []
     for span in spans:
@@ -88,7 +110,7 @@ def _joined(spans: list[Span]) -> list[Span]:
     return joined
 
 
-def _masked(data: bytes, spans: list[Span]) -> bytes:
+def _masked(data: bytes, spans: "list[Span]") -> bytes:
     parts, end = [], 0
     for start, stop, _, kind in spans:
         parts += [data[end:start], b"[redacted: %s]" % kind.encode("ascii")]

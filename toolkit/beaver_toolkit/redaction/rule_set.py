@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-import attrs
 import re2
 
 from beaver_toolkit.redaction import addresses, fields, keys, numbers, sentences, vendors
@@ -17,19 +16,6 @@ FEW, BYTES_PER_CANDIDATE = 100, 160
 
 Span = tuple[int, int, int, str]
 """Begin, end, rank and kind of a secret in a text. A tuple, as a hostile text has thousands."""
-
-
-@attrs.frozen(kw_only=True)
-class Policy:
-    """What counts as a secret beside credentials, card and account numbers.
-
-    Attributes:
-        emails: whether e-mail addresses do.
-        phones: whether phone numbers do.
-    """
-
-    emails: bool = False
-    phones: bool = False
 
 
 class RuleSet:
@@ -105,8 +91,8 @@ def _options() -> re2.Options:
 
 
 @cache
-def rule_set(policy: Policy) -> RuleSet:
-    """Return the rules of a policy."""
-    people = [rule for rule, wanted in ((numbers.EMAILS, policy.emails), (numbers.PHONES, policy.phones)) if wanted]
+def rule_set(*, emails: bool = False, phones: bool = False) -> RuleSet:
+    """Return all rules, and those of addresses of people that are wanted."""
+    people = [rule for rule, wanted in ((numbers.EMAILS, emails), (numbers.PHONES, phones)) if wanted]
     known = (vendors, keys, addresses, fields, sentences, numbers)
     return RuleSet([*(rule for each in known for rule in each.RULES), *people])

@@ -174,11 +174,16 @@ def _is_token(text: bytes) -> bool:
     return is_varied(text) or is_long(text)
 
 
-def _alternative(token: Token) -> str:
-    return f"(?:{'|'.join(map(re.escape, token.marks))}){token.body}"
+def _either(patterns: list[str]) -> str:
+    return "|".join(patterns)
 
 
-RULES = (
-    # One pattern, because one search for all vendors costs what a search for one of them costs.
-    Rule(kind="token", pattern=f"{LEFT}({'|'.join(map(_alternative, TOKENS))})", check=_is_token, kind_of=kind_of),
-)
+def _pattern() -> str:
+    """Return one pattern for all tokens: a search for all vendors costs what a search for one of them costs."""
+    marks: dict[str, list[str]] = {}
+    for token in TOKENS:
+        marks.setdefault(token.body, []).extend(map(re.escape, token.marks))
+    return f"{LEFT}({'|'.join(f'(?:{_either(some)}){body}' for body, some in marks.items())})"
+
+
+RULES = (Rule(kind="token", pattern=_pattern(), check=_is_token, kind_of=kind_of),)
