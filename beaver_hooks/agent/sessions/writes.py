@@ -51,7 +51,7 @@ def add_messages(
     """Add visible messages to a session, with the terms that find them."""
     scope = " ".join([session_term(number), *([user_term(user)] if user is not None else [])])
     for message in messages:
-        # Stored messages of every role are scrubbed. The index knows no secret of a message, so that no search tells it.
+        # Stored messages of every role are scrubbed. The index has no secrets, so that no search shows them.
         text = scrub(message.text)
         connection.execute(
             SQL["add_message"],

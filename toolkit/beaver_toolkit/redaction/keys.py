@@ -38,17 +38,17 @@ RULES = (
     Rule(
         kind="web token",
         pattern=r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,3}",
-        hints=(r"eyJ[A-Za-z0-9_-]{8}",),
+        hints=("eyJ",),
     ),
     Rule(
         kind="telegram token",
         pattern=LEFT + r"(?:bot)?(\d{7,12}(?::|%3A)[A-Za-z0-9_-]{30,})",
-        hints=(r"\d{7}(?::|%3A)[A-Za-z0-9_-]{8}",),
+        hints=(r"\d(?::|%3A)[A-Za-z_-]",),
     ),
     Rule(
         kind="discord token",
         pattern=r"\b([MNO][A-Za-z0-9_-]{22,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})",
-        hints=(r"\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}",),
+        hints=(r"\.[A-Za-z0-9_-]{6}\.",),
     ),
     Rule(kind="azure secret", pattern=r"([A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{31,34})", hints=("[78]Q~",)),
     Rule(kind="mailchimp key", pattern=r"\b([0-9a-f]{32}-us\d{1,2})\b", hints=(r"[0-9a-f]{8}-us\d",)),

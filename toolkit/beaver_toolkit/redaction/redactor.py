@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from beaver_toolkit.redaction.rule_set import RuleSet, Span
 
 HELD = "held secret"
-MOST_ROUNDS = 4
+MOST_ROUNDS = 3
 """Times that a text is searched: what stands beside a mask may be a secret as well."""
 
 _MASK = re.compile(rb"\[redacted: [a-z0-9. -]{1,40}\]")

@@ -11,15 +11,38 @@ from beaver_toolkit.redaction.rules import REACH, Rule
 MEMORY = 1 << 26
 """Bytes that the states of a pattern may take; RE2 makes them as texts need them."""
 
-FEW, BYTES_PER_CANDIDATE = 100, 160
+WORDS = "(?i)"
+"""The beginning of hints in words, which fit in any case."""
+
+FEW, BYTES_PER_CANDIDATE = 64, 256
 """How many candidates of a rule are checked in any text, and one more for so many of its bytes."""
 
 Span = tuple[int, int, int, str]
 """Begin, end, rank and kind of a secret in a text. A tuple, as a hostile text has thousands."""
 
 
+class HintSet:
+    """Hints that are searched together, in one pass.
+
+    Args:
+        hints: the patterns.
+    """
+
+    def __init__(self, hints: Iterable[str]) -> None:
+        self._set = re2.Set.SearchSet(_options())
+        self._hints = {self._set.Add(hint): hint for hint in hints}
+        self._set.Compile()
+
+    def found(self, data: bytes) -> Iterator[str]:
+        """Yield the hints that are in a text."""
+        return (self._hints[place] for place in self._set.Match(data) or ())
+
+
 class RuleSet:
-    """Rules whose hints are searched together. Thread-safe.
+    """Rules with their hints. Thread-safe.
+
+    Hints in words and hints by shape are two sets: a text of fragments of both would bring one set to as many states
+    as there are pairs of them.
 
     Args:
         rules: the rules.
@@ -28,18 +51,18 @@ class RuleSet:
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._rules = tuple(rules)
         self._compiled: dict[int, SearchedRule] = {}
-        self._hints = re2.Set.SearchSet(_options())
-        places = {hint: self._hints.Add(hint) for rule in self._rules for hint in rule.hints}
-        self._hints.Compile()
-        self._wanted = [frozenset(places[hint] for hint in rule.hints) for rule in self._rules]
+        self._of_hint: dict[str, list[int]] = {}
+        for at, rule in enumerate(self._rules):
+            for hint in rule.hints:
+                self._of_hint.setdefault(hint, []).append(at)
+        words = [hint for hint in self._of_hint if hint.startswith(WORDS)]
+        self._sets = (HintSet(words), HintSet(hint for hint in self._of_hint if not hint.startswith(WORDS)))
 
     def of(self, data: bytes) -> Iterator["SearchedRule"]:
         """Yield the rules that may match a text."""
-        there = self._hints.Match(data)
-        if not there:
-            return
-        for at, wanted in enumerate(self._wanted):
-            if wanted.issubset(there):
+        there = {hint for each in self._sets for hint in each.found(data)}
+        for at in sorted({at for hint in there for at in self._of_hint[hint]}):
+            if there.issuperset(self._rules[at].hints):
                 yield self._searched(at)
 
     def _searched(self, at: int) -> "SearchedRule":

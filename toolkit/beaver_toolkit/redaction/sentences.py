@@ -83,7 +83,7 @@ RULES = (
         kind="password",
         pattern=rf"(?i){_CHINESE}[^\r\n!-~\x{{3002}}\x{{ff0c}}\x00-\x1f]{{0,12}}?(?:是|为|為|叫|成|"
         rf":|=|\x{{ff1a}}|用|填)了?\s{{0,3}}{QUOTE}?\s?([!-~]{{3,}}[!-+/-:<-~-])",
-        hints=(_CHINESE,),
+        hints=(f"(?i){_CHINESE}",),
         check=is_said_in_chinese,
         rank=2,
     ),

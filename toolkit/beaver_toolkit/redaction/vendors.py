@@ -4,6 +4,7 @@ A body is shorter here than the vendor makes it now: lengths change, and the mar
 """
 
 import re
+from collections.abc import Callable
 
 import attrs
 
@@ -174,16 +175,27 @@ def _is_token(text: bytes) -> bool:
     return is_varied(text) or is_long(text)
 
 
-def _either(patterns: list[str]) -> str:
-    return "|".join(patterns)
-
-
-def _pattern() -> str:
+def _pattern(body: Callable[[Token], str]) -> str:
     """Return one pattern for all tokens: a search for all vendors costs what a search for one of them costs."""
     marks: dict[str, list[str]] = {}
     for token in TOKENS:
-        marks.setdefault(token.body, []).extend(map(re.escape, token.marks))
-    return f"{LEFT}({'|'.join(f'(?:{_either(some)}){body}' for body, some in marks.items())})"
+        marks.setdefault(body(token), []).extend(map(re.escape, token.marks))
+    either = (f"(?:{mark}){rest}" for rest, some in marks.items() for mark in ["|".join(some)])
+    return f"{LEFT}({'|'.join(either)})"
 
 
-RULES = (Rule(kind="token", pattern=_pattern(), check=_is_token, kind_of=kind_of),)
+def _begin(token: Token) -> str:
+    """Return a pattern for the first characters of a body: long counts make a search for many patterns slow."""
+    first = re.match(r"(\[[^]]+\])\{\d+", token.body)
+    return token.body if first is None else first[1] + "{6}"
+
+
+RULES = (
+    Rule(
+        kind="token",
+        pattern=_pattern(lambda token: token.body),
+        hints=(_pattern(_begin),),
+        check=_is_token,
+        kind_of=kind_of,
+    ),
+)
