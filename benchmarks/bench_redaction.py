@@ -41,12 +41,12 @@ HOSTILE = {
     "letters": "a", "digits": "4", "cards": "4111 1111 1111 1112 ", "accounts": "DE89 3704 0044 0532 0130 01 ",
     "assignments": "password=x1y2 ", "code": "token=abc.def(ghi1a2) ", "sentences": "my password is abcde and ",
     "remarks": "password is word ", "short": "pw: a1b2c3; ", "keys": "key=a1b2 ", "secrets": "secret: abcdefgh1a ",
-    "marks": "ghp_ sk-ant- xoxb- AKIA npm_ ", "tokens": "ghp_" + "a1B2c3D4e5F6" * 3 + " ", 
+    "marks": "ghp_ sk-ant- xoxb- AKIA npm_ ", "tokens": "ghp_" + "a1B2c3D4e5F6" * 3 + " ",
     "web tokens": "eyJaaaaaaaaaa.",
     "keys in PEM": "-----BEGIN PRIVATE KEY-----\n", "addresses": "a://b:", "passwords in addresses": "http://a:b@c ",
     "random words": "a1B2c3D4e5F6g7H8i9J0 ", "named random words": "token a1B2c3D4e5F6g7H8i9J0 ", "names": "user_id_1 ",
     "headers": "Authorization: Bearer abcdefgh ", "cookies": "cookie=a=a1a1a1 ", "Chinese": "密码是abcd ",
-    "German": "das Passwort ist ", "quotes": 'password="', "quoted words": 'password="abcdef"', 
+    "German": "das Passwort ist ", "quotes": 'password="', "quoted words": 'password="abcdef"',
     "emoji": "\U0001f469\u200d",
     "webhooks": "https://a/hook/", "masks": "password=[redacted: password]", "phrases": "seed phrase is aaa ",
     "hashes": "$2a$", "NUL": "\0", "base64": "QUJD", "bot tokens": "123456789:",
@@ -116,7 +116,7 @@ def cost(redactor: Redactor, texts: list[str]) -> float:
 
 
 def found(redactor: Redactor, formats: tuple[Credential, ...]) -> tuple[int, int, int, list[str]]:
-    """Return how many kinds are found in all their texts, how many texts, the texts, and what is missed or wrong."""
+    """Return how many kinds are found in all their texts, how many texts, the texts, and the misses and false alarms."""
     kinds, hits, total, wrong = 0, 0, 0, list[str]()
     for each in formats:
         good = [is_gone(credential, redactor.redact(text).text) for text, credential in map(plain, each.texts)]

@@ -1,4 +1,4 @@
-"""Redaction: what is found, what is left alone, and that a text stays what it was around its secrets."""
+"""Redaction: secrets vanish, innocent texts stay, and a text around its secrets stays as it was."""
 
 import json
 import random

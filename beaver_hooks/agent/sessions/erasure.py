@@ -22,14 +22,14 @@ def matching(connection: "apsw.Connection", words: str, scope: SearchScope) -> l
     wanted = query_terms(words, MOST_TERMS)
     if not wanted:
         return []
-    found = {number for (number,) in connection.execute(SQL["matching_messages"], (scope.limit(all_of(wanted)),))}
+    found = {int(number) for (number,) in connection.execute(SQL["matching_messages"], (scope.limit(all_of(wanted)),))}
     return sorted(found | _with_secrets(connection, {*wanted}, scope))
 
 
 def _with_secrets(connection: "apsw.Connection", wanted: set[str], scope: SearchScope) -> set[int]:
     """Return the messages that hold all terms, some of them in a secret, which the index does not know."""
-    masked = connection.execute(SQL["matching_messages"], (scope.limit(one(MASKED)),)).fetchall()
-    return {number for (number,) in masked if wanted <= {*terms(_text(connection, number))}}
+    masked = [int(number) for (number,) in connection.execute(SQL["matching_messages"], (scope.limit(one(MASKED)),))]
+    return {number for number in masked if wanted <= {*terms(_text(connection, number))}}
 
 
 def _text(connection: "apsw.Connection", number: int) -> str:

@@ -43,7 +43,7 @@ class Finding:
 
 @attrs.frozen(kw_only=True)
 class Redacted:
-    """A text without secrets, and what was in it, by kind and without content."""
+    """A text without secrets, and the numbers of its secrets by kind."""
 
     text: str = attrs.field(repr=False)
     findings: tuple[Finding, ...] = ()

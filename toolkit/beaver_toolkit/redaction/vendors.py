@@ -20,7 +20,7 @@ _HEX = r"[0-9A-Fa-f]"
 
 @attrs.frozen
 class Token:
-    """Tokens of one vendor: the kind, the beginnings of the tokens, and the pattern of what follows."""
+    """Tokens of one vendor: the kind, the beginnings of the tokens, and the pattern of their rest."""
 
     kind: str
     marks: tuple[str, ...]
