@@ -36,6 +36,7 @@ _REMEDIES = {
     "no_locks": "is on a disk that has neither hard links nor file locks; use another disk",
     "not_ours": "is a database, but not an audit trail; move it away",
     "broken": "is a database, but not an audit trail; move it away",
+    "overwritten": "was overwritten while it was in use; run `beaver doctor`",
     "read_only": "is read-only; check who owns it and its folder",
 }
 

@@ -2,9 +2,9 @@
 
 Each user of a made-up set states facts on consecutive days, then states each of them anew as it has changed, and then
 asks about each. The older fact must not be among the memories that a turn is given, and the newer one must come first.
-Pairs of facts that both hold are stated likewise, and neither may be superseded. The authors of the rules look at one
-half of the set; the other half was written before the rules, and its figures alone count. Each half is measured with
-reconciliation and without it in one run.
+Pairs of facts that both hold are stated likewise, and neither may be superseded. There are three sets. The authors of
+the rules look at `seen` and wrote `unseen` before the rules. The author of `fresh` has seen neither the rules nor the
+other sets, so its figures alone count. Each set is measured with reconciliation and without it in one run.
 
 Where `BEAVER_BENCH_DATA` names a folder with `beam-dev.json`, it also asks that set's questions about updates and
 contradictions, over the sentences of the user's messages.
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import kit_changes_fresh
 import kit_changes_seen
 import kit_changes_unseen
 from kit_changes import Told, changes, pairs
@@ -41,7 +42,7 @@ from beaver_memory.records import NewMemory, Owner
 from beaver_memory.store.in_memory import InMemoryStore
 
 NEWER_FIRST, OLDER_INJECTED, BOTH_SUPERSEDED = 0.9, 0.02, 0.01
-HALVES = {"seen": kit_changes_seen, "unseen": kit_changes_unseen}
+SETS = {"seen": kit_changes_seen, "unseen": kit_changes_unseen, "fresh": kit_changes_fresh}
 RECALL = RecallSettings()
 
 
@@ -98,7 +99,7 @@ class User:
 
 @attrs.frozen(kw_only=True)
 class Figures:
-    """The figures of one half.
+    """The figures of one set.
 
     Attributes:
         first: the share of changes whose newer fact comes first.
@@ -115,12 +116,12 @@ class Figures:
     milliseconds: float
 
 
-def figures(half: str, *, reconciles: bool, embedder: Remembering | None) -> Figures:
-    """Tell the facts of a half to each of its users, ask, and return the figures."""
-    told = list(changes(HALVES[half].CHANGES))
+def figures(name: str, *, reconciles: bool, embedder: Remembering | None) -> Figures:
+    """Tell the facts of a set to each of its users, ask, and return the figures."""
+    told = list(changes(SETS[name].CHANGES))
     users = _told(told, reconciles=reconciles, embedder=embedder)
     answers = [(each, users[each.user].given(each.question)) for each in told]
-    both = list(pairs(HALVES[half].PAIRS))
+    both = list(pairs(SETS[name].PAIRS))
     others = _told(both, reconciles=reconciles, embedder=embedder)
     hold = {name: user.holds() for name, user in others.items()}
     return Figures(
@@ -204,7 +205,7 @@ def _share(values: Iterable[bool]) -> float:
 
 
 def main() -> int:
-    """Print the figures of both halves; return 1 if a target is missed."""
+    """Print the figures of all sets; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--static", action="store_true", help="measure with the static model too")
     parser.add_argument("--e5", action="store_true", help="measure with e5-small too")
@@ -214,8 +215,8 @@ def main() -> int:
         if getattr(options, name) and (made := make()) is not None:
             embedders[name] = made
     print(machine("beaver-memory"))
-    for name, half in HALVES.items():
-        kinds = Counter(each.kind for each in (*changes(half.CHANGES), *pairs(half.PAIRS)))
+    for name, made_up in SETS.items():
+        kinds = Counter(each.kind for each in (*changes(made_up.CHANGES), *pairs(made_up.PAIRS)))
         print(f"{name}: " + ", ".join(f"{kind} {count}" for kind, count in kinds.items()))
     targets = Targets()
     for name, embedder in embedders.items():
@@ -223,11 +224,11 @@ def main() -> int:
             f"{name}: {RECALL.top_k} memories a turn, minimum score {RECALL.minimum_score:g}",
             ("first", "found", "older", "lost", "ms/write"),
         )
-        for half in HALVES:
+        for made_up in SETS:
             for reconciles in (False, True):
-                found = figures(half, reconciles=reconciles, embedder=embedder)
-                row(f"{half}, {'reconciled' if reconciles else 'added only'}", attrs.astuple(found))
-        print("Of the unseen half, reconciled:")
+                found = figures(made_up, reconciles=reconciles, embedder=embedder)
+                row(f"{made_up}, {'reconciled' if reconciles else 'added only'}", attrs.astuple(found))
+        print("Of the fresh set, reconciled:")
         targets.least(f"newer first, {name}", found.first, NEWER_FIRST)
         targets.least(f"older not injected, {name}", 1 - found.older, 1 - OLDER_INJECTED)
         targets.least(f"both still hold, {name}", 1 - found.lost, 1 - BOTH_SUPERSEDED)

@@ -47,9 +47,10 @@ def test_each_used_query_exists(path):
 STORE = ROOT / "memory/beaver_memory/store/sqlite/sql"
 KEYED = re.compile(
     r"\b(?:FROM|JOIN|INTO|UPDATE) "
-    r"(owners|observations|observation_[a-z]+|unembedded|session_summaries|people)\b(?! \(observations_fts)"
+    r"(owners|observations|observation_[a-z]+|unembedded|session_summaries|people|captured?_[a-z]+)\b(?! \(observations_fts)"
 )
 WHOLE = {
+    "damaged_rows.sql": {"row", "column"},
     "embeddings.sql": {
         *("queue_everything", "unqueue_model", "drop_vectors_of_model"),
         *("count_live", "count_unembedded"),

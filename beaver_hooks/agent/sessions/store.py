@@ -132,6 +132,10 @@ class SessionStore:
         session = checked_id(session_id)
         return await self._run(lambda work: work.owner(session))
 
+    async def trust(self, session_id: str) -> Trust:
+        """Return the trust in the caller who began a session."""
+        return await self._run(lambda work: work.trust(session_id))
+
     async def paused(self) -> tuple[tuple[str, str | None], ...]:
         """Return id and user of the sessions whose memory an older version, or an import, switched off."""
         return await self._run(lambda work: work.paused())

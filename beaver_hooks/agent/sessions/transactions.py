@@ -24,7 +24,6 @@ from beaver_hooks.agent.sessions.texts import checked_id, kept, title_of
 from beaver_hooks.agent.sessions.transfer import Incoming
 from beaver_hostspecs import Message, Trust
 from beaver_toolkit.sqlite.connections import integrity_problems
-from beaver_toolkit.sqlite.errors import driver
 
 
 class Work:
@@ -85,6 +84,10 @@ class Work:
         """Return the user of a session."""
         found = writes.find(self._connection, session)
         return None if found is None else found[1]
+
+    def trust(self, session: str) -> Trust:
+        """Return the trust in the caller who began a session."""
+        return writes.begun_with(self._connection, self._find(session)[0])
 
     def paused(self) -> tuple[tuple[str, str | None], ...]:
         """Return id and user of the sessions whose memory must still be switched off."""
@@ -165,10 +168,7 @@ class Work:
         return report
 
     def _empty_log(self) -> None:
-        engine = driver()
-        with contextlib.suppress(engine.BusyError):
-            # Another process reads the log; the next deletion, or the last close, empties it.
-            self._connection.wal_checkpoint(mode=engine.SQLITE_CHECKPOINT_TRUNCATE)
+        self._database.empty_log()
 
     def list(self, limit: int, user: str | None) -> tuple[SessionInfo, ...]:
         """Return the sessions used last."""

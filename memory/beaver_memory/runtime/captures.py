@@ -4,7 +4,7 @@ A memory that waits for approval is stored with a time of validity that has not 
 erases it, and every kind of store keeps it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,11 +12,11 @@ import attrs
 
 from beaver_memory.capture.evidence import Evidence, evidence_of
 from beaver_memory.capture.features import content_words
-from beaver_memory.capture.gates.budget import BudgetGate
+from beaver_memory.capture.gates.budget import DAY_FULL, Ask, BudgetGate
 from beaver_memory.capture.gates.chain import Gates, Judged
 from beaver_memory.capture.gates.privacy import PrivacyGate
 from beaver_memory.capture.gates.verdict import Occasion
-from beaver_memory.capture.model import Ask, Extractor, HybridExtractor, ModelExtractor
+from beaver_memory.capture.model import Extractor, HybridExtractor, ModelExtractor
 from beaver_memory.capture.outcomes import fixes_of
 from beaver_memory.capture.records import Candidate, Extraction, Utterance
 from beaver_memory.capture.rules import RuleExtractor
@@ -46,6 +46,7 @@ from beaver_memory.runtime.capture_records import (
 from beaver_memory.runtime.gates import WriteGate
 from beaver_memory.runtime.profile import CaptureProfile, RuntimeServices
 from beaver_memory.runtime.redaction import redacted_request
+from beaver_memory.runtime.reports import CaptureDay
 from beaver_toolkit.redaction.redactor import Redactor
 
 PENDING_FROM = datetime(9999, 12, 31, tzinfo=UTC)
@@ -95,26 +96,24 @@ class Captures:
         self._redactor, self._gate, self._has_project = redactor, gate, has_project
         self._engine, self._profile, self._services = engine, profile, services
         self._clock = services.clock
-        self._budget = BudgetGate(profile.budget)
+        self._budget = BudgetGate(profile.budget, engine.store)
         privacy = PrivacyGate(paths=profile.paths, tags=profile.tags, projects=profile.projects)
         self._gates = Gates(self._budget, privacy=privacy, enabled=profile.enabled)
-        self._extractor = _extractor(profile, services.ask_model, self._budget, services)
-        judge = None
-        if services.ask_model is not None and profile.extractor != "rules":
-            judge = ModelJudge(services.ask_model, trace=services.trace)
-        self._reconciler = Reconciler(engine, judge=judge, clock=self._clock)
 
     def capture(self, request: CaptureRequest, was_injected: Callable[[str], bool] = never) -> CaptureReport:
         """Store the statements of a conversation that are worth it; see `CaptureRequest`."""
         owner = _owner(request.own)
         if request.store not in request.own.stores:
             raise InvalidRequest("store", "is one that this caller may not change")
+        request = self._without_captured(request, owner) if request.once else request
         request, findings = redacted_request(request, self._redactor)
-        extraction = self._extraction(request) if self._profile.enabled else Extraction()
+        extraction = self._extraction(request, owner) if self._profile.enabled else Extraction()
         occasion = self._occasion(request, owner, extraction.candidates, was_injected)
         judged = self._gates.judged((*fixes_of(request.outcomes), *extraction.candidates), occasion)
         items = [self._item(each, request, occasion) for each in judged]
-        spent = self._budget.spent(occasion.when)
+        if self._profile.enabled and not request.dry_run:
+            self._engine.store.mark_captured(owner, _turns(request))
+        spent = self._budget.spent(owner, occasion.when)
         return CaptureReport(
             items=tuple(items),
             extractor=extraction.extractor,
@@ -134,7 +133,7 @@ class Captures:
         new = _correction(old[0], request, self._clock.now())
         if refusal := self._gate.refusal(new):
             return CorrectReport(reason=refusal.code, sentence=refusal.sentence, outcome="gated")
-        done = self._reconciler.supersede(new, request.ids)
+        done = self._reconciler(new.owner).supersede(new, request.ids)
         if not self._is_there(done.id, new, own):
             return CorrectReport(reason="not_read_back")
         return CorrectReport(id=done.id, outcome=done.outcome, superseded=done.superseded)
@@ -148,12 +147,16 @@ class Captures:
         if last is None:
             return UndoReport()
         together = [each for each in captured if (each.origin, each.created_at) == (last.origin, last.created_at)]
-        ended = [each for each in recent if each.valid_until is not None and each.valid_until == last.created_at]
-        self._engine.forget([each.id for each in together], own)
+        ids = [each.id for each in together]
+        opened: dict[str, Any] = {"valid_until": None, "superseded_by": None}
+        # First: an interruption leaves both, and never neither.
         reopened = [
-            each.id for each in ended if self._engine.change(each.id, own, event="UNDO", valid_until=None) is not None
+            each.id
+            for each in recent
+            if _ended_by(each, ids, last) and self._engine.change(each.id, own, event="UNDO", **opened) is not None
         ]
-        self._services.report.event("memory_capture_undone", memories=[each.id for each in together])
+        self._engine.forget(ids, own)
+        self._services.report.event("memory_capture_undone", memories=ids)
         return UndoReport(forgotten=tuple(together), reopened=tuple(reopened))
 
     def pending(self, request: PendingRequest) -> PendingReport:
@@ -181,8 +184,14 @@ class Captures:
 
     # --- Capture ------------------------------------------------------------------------------------------------
 
-    def _extraction(self, request: CaptureRequest) -> Extraction:
-        found = self._extractor.extract(request.said)
+    def _without_captured(self, request: CaptureRequest, owner: Owner) -> CaptureRequest:
+        """Return a request in which the texts of turns that were captured before are context."""
+        known = self._engine.store.captured(owner, _turns(request))
+        said = (attrs.evolve(each, is_context=each.is_context or each.turn in known) for each in request.said)
+        return attrs.evolve(request, said=said)
+
+    def _extraction(self, request: CaptureRequest, owner: Owner) -> Extraction:
+        found = _extractor(self._profile, self._ask(owner)).extract(request.said)
         outside = [each for each in request.said if each.external]
         candidates = (attrs.evolve(each, external=True) if _taken(each, outside) else each for each in found.candidates)
         return attrs.evolve(found, candidates=candidates)
@@ -194,9 +203,9 @@ class Captures:
         candidates: Sequence[Candidate],
         was_injected: Callable[[str], bool],
     ) -> Occasion:
-        known = {memory.title for each in candidates for memory in self._near(each, request)}
+        known = {memory.title for each in candidates for memory in self._near(each.text, request)}
         return Occasion(
-            owner=f"{owner.tenant}\0{owner.user}",
+            owner=owner,
             project=request.own.project,
             paths=request.paths,
             tags=request.tags,
@@ -205,9 +214,9 @@ class Captures:
             known=tuple(known),
         )
 
-    def _near(self, candidate: Candidate, request: CaptureRequest) -> list[Memory]:
+    def _near(self, text: str, request: CaptureRequest) -> list[Memory]:
         filters = attrs.evolve(request.own, stores=(request.store,), now=self._clock.now())
-        found = self._engine.search(Query(text=candidate.text, filters=filters, limit=NEAR))
+        found = self._engine.search(Query(text=text, filters=filters, limit=NEAR))
         return [hit.memory for hit in found.hits]
 
     def _item(self, judged: Judged, request: CaptureRequest, occasion: Occasion) -> CapturedItem:
@@ -224,11 +233,13 @@ class Captures:
             return item
         new = self._memory(judged, said, evidence, request)
         try:
-            return self._written(item, new, request, occasion)
+            if not self._budget.take(occasion):
+                return attrs.evolve(item, outcome="gated", reason=f"{DAY_FULL.gate}: {DAY_FULL.reason}")
+            return self._written(item, new, request)
         except StoreError as error:
             return attrs.evolve(item, outcome="failed", reason=error.category)
 
-    def _written(self, item: CapturedItem, new: NewMemory, request: CaptureRequest, occasion: Occasion) -> CapturedItem:
+    def _written(self, item: CapturedItem, new: NewMemory, request: CaptureRequest) -> CapturedItem:
         """Write a memory, and read it back."""
         if refusal := self._gate.refusal(new):
             return attrs.evolve(item, outcome="gated", reason=f"privacy: {refusal.code}")
@@ -236,9 +247,8 @@ class Captures:
             (kept,) = self._engine.remember(new)
             done = Reconciled(id=kept.id, outcome=kept.outcome, mentions=kept.mentions)
         else:
-            done = self._reconciler.remember(new, may_supersede=not item.external)
+            done = self._reconciler(new.owner).remember(new, may_supersede=not item.external)
             item = attrs.evolve(item, outcome=done.outcome, reason=done.reason)
-        self._budget.kept(occasion)
         own = attrs.evolve(request.own, lapsed=True, now=self._clock.now())
         if done.outcome != "duplicate" and not self._is_there(done.id, new, own):
             return attrs.evolve(item, outcome="failed", reason="not_read_back")
@@ -271,6 +281,24 @@ class Captures:
     def _scope(self, candidate: Candidate, own: Filters) -> Scope:
         return "project" if (own.project or self._has_project) and candidate.kind not in GLOBAL_KINDS else "global"
 
+    # --- The model ----------------------------------------------------------------------------------------------
+
+    def day(self, owner: Owner) -> CaptureDay:
+        """Return what capture has taken of an owner's day, and its limits."""
+        return CaptureDay(spent=self._budget.spent(owner, self._clock.now()), most=self._budget.budget.of_day)
+
+    def _ask(self, owner: Owner) -> Ask | None:
+        """Return what asks the small model in the name of an owner; `None` where rules alone decide."""
+        ask = self._services.ask_model
+        if ask is None or self._profile.extractor == "rules":
+            return None
+        return self._budget.counted(ask, owner, self._clock.now())
+
+    def _reconciler(self, owner: Owner) -> Reconciler:
+        ask = self._ask(owner)
+        judge = None if ask is None else ModelJudge(ask, trace=self._services.trace)
+        return Reconciler(self._engine, judge=judge, clock=self._clock)
+
     # --- Writing and reading back -------------------------------------------------------------------------------
 
     def _approved(self, waiting: Memory, request: ReviewRequest) -> Reconciled | ReviewReport:
@@ -278,7 +306,7 @@ class Captures:
         new = _new(waiting, title=title, tags=_tags(waiting), valid_from=None, confidence=1.0)
         if refusal := self._gate.refusal(new):
             return ReviewReport(outcome="gated", reason=refusal.code, sentence=refusal.sentence)
-        done = self._reconciler.remember(new)
+        done = self._reconciler(new.owner).remember(new)
         is_there = self._is_there(done.id, new, attrs.evolve(request.own, lapsed=True, now=self._clock.now()))
         return done if is_there or done.outcome == "duplicate" else ReviewReport(reason="not_read_back")
 
@@ -288,12 +316,17 @@ class Captures:
         )
 
 
-def _extractor(profile: CaptureProfile, ask: Ask | None, budget: BudgetGate, services: RuntimeServices) -> Extractor:
+def _extractor(profile: CaptureProfile, ask: Ask | None) -> Extractor:
     rules = RuleExtractor(least_confidence=profile.least_confidence)
-    if profile.extractor == "rules" or ask is None:
+    if ask is None:
         return rules
-    model = ModelExtractor(ask, budget, services.clock, rules=rules)
+    model = ModelExtractor(ask, rules=rules)
     return model if profile.extractor == "model" else HybridExtractor(model, rules=rules)
+
+
+def _turns(request: CaptureRequest) -> list[str]:
+    """Return the turns whose texts are captured."""
+    return [*dict.fromkeys(each.turn for each in request.said if each.turn and not each.is_context)]
 
 
 def _owner(own: Filters) -> Owner:
@@ -321,6 +354,13 @@ def _item_of(candidate: Candidate, evidence: Evidence) -> CapturedItem:
         turn=evidence.turn,
         excerpt=evidence.excerpt,
     )
+
+
+def _ended_by(memory: Memory, ids: Collection[int], last: Memory) -> bool:
+    """Return whether a capture ended a memory; one that names no successor tells it by the moment."""
+    if memory.superseded_by is not None:
+        return memory.superseded_by in ids
+    return memory.valid_until is not None and memory.valid_until == last.created_at
 
 
 def _pending(memory: Memory) -> PendingItem:

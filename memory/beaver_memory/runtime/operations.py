@@ -13,7 +13,7 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import InvalidRequest, StoreError
 from beaver_memory.patterns import parsed
 from beaver_memory.query import Query
-from beaver_memory.records import NewMemory, Owner
+from beaver_memory.records import NewMemory, Owner, Store
 from beaver_memory.runtime.capture_records import (
     CaptureReport,
     CaptureRequest,
@@ -35,6 +35,7 @@ from beaver_memory.runtime.profile import Location, PostgresLocation, Profile, R
 from beaver_memory.runtime.projection import memory_block
 from beaver_memory.runtime.recovery import Progress, Recovery
 from beaver_memory.runtime.reports import (
+    DamagedReport,
     EmbedReport,
     ExportReport,
     ForgetReport,
@@ -52,6 +53,7 @@ from beaver_memory.runtime.reports import (
     WriteReport,
 )
 from beaver_memory.runtime.requests import (
+    DamagedRequest,
     EmbedRequest,
     ExportRequest,
     ForgetRequest,
@@ -271,6 +273,20 @@ class Operations:
         """Return a page of memories."""
         return self._exports.page(request)
 
+    def damaged(self, request: DamagedRequest) -> DamagedReport:
+        """Return a page of the rows that fail their checksums, as far as they can be read.
+
+        Raises:
+            InvalidRequest: the caller may not see all stores.
+        """
+        if {*request.visible.stores} != {*Store}:
+            raise InvalidRequest("visible.stores", "must be all stores: a damaged row does not tell its own")
+        store = self.engine.store
+        owners = store.owners() if request.every_owner else request.visible.owners
+        end = request.after + request.limit
+        rows = [*itertools.islice((row for owner in owners for row in store.damaged(owner)), request.after, end + 1)]
+        return DamagedReport(rows=tuple(rows[: request.limit]), has_more=len(rows) > request.limit)
+
     # --- The memory as a whole ----------------------------------------------------------------------------------
 
     def inspect(self, request: InspectionRequest) -> InspectionReport:
@@ -286,6 +302,7 @@ class Operations:
             troubles=self.troubles.now,
             store=self.engine.stats() if request.figures else {},
             problems=self._problems() if request.check else None,
+            capture=None if request.capture_of is None else self._captures.day(request.capture_of),
         )
 
     def _problems(self) -> tuple[str, ...]:

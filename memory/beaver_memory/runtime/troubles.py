@@ -4,6 +4,9 @@ import threading
 
 from beaver_hostspecs import Report
 
+COMMITS = "commits"
+"""While the user has not accepted that acknowledged commits are missing; it lasts until the memory is opened again."""
+
 DAMAGE = "damaged"
 """While rows of the database fail their checksums; it lasts until the memory is opened again."""
 

@@ -573,7 +573,8 @@ def test_a_check_names_the_database(tmp_path):
         engine.add(map(said, range(4)))
         with contextlib.closing(apsw.Connection(str(tmp_path / "person" / "memory.db"))) as connection:
             connection.execute("UPDATE owners SET live = live + 1")
-        assert [f"{tmp_path / 'person' / 'memory.db'}: 1 owners have wrong counts."] == engine.store.check()
+        (found,) = engine.store.check()
+        assert found.startswith(f"{tmp_path / 'person' / 'memory.db'}: 1 of ")
 
 
 def test_a_folder_that_cannot_be_looked_into(tmp_path, monkeypatch):

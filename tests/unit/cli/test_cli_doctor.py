@@ -138,7 +138,10 @@ def test_damage_inside(cli, state):
 
 @pytest.mark.parametrize(
     ("statement", "expected"),
-    [("PRAGMA user_version = 99", "newer version"), ("DROP TABLE sessions", "is not a database of sessions")],
+    [
+        ("INSERT INTO schema_version VALUES (99, 0)", "newer version"),
+        ("DROP TABLE sessions", "is not a database of sessions"),
+    ],
 )
 def test_sessions_that_are_not_ours(cli, state, statement, expected):
     """A database of a newer version or of another program is a problem, and is not called damaged."""

@@ -11,8 +11,8 @@ from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.row_sums import Counted, register
 from beaver_toolkit.sqlite.connections import make_durable
 from beaver_toolkit.sqlite.files import back_up, make
+from beaver_toolkit.sqlite.losses import begin_anew
 from beaver_toolkit.sqlite.migrations import migrate, version_of
-from beaver_toolkit.sqlite.secure_delete import ClearingFiles
 
 PACKAGE = "beaver_memory.store.sqlite"
 _SQL = sqlite_queries("preparation")
@@ -46,8 +46,8 @@ def make_unless_there_is_a_log(path: Path, scripts: Sequence[str]) -> None:
     if log.exists() and log.stat().st_size:
         # SQLite would read the log as part of the new database.
         raise StoreError(path, "left_log")
-    clearing = ClearingFiles()
-    make(path, partial(_fill, scripts=scripts), vfs=clearing.name)
+    begin_anew(path)
+    make(path, partial(_fill, scripts=scripts))
 
 
 def prepare(
@@ -162,4 +162,4 @@ class _RowCount:
 
 def _migrate(connection: apsw.Connection, scripts: Sequence[str], counted: Counted = bool) -> None:
     register(connection, counted)
-    migrate(connection, scripts, history=True)
+    migrate(connection, scripts)
