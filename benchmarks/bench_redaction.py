@@ -116,7 +116,7 @@ def cost(redactor: Redactor, texts: list[str]) -> float:
 
 
 def found(redactor: Redactor, formats: tuple[Credential, ...]) -> tuple[int, int, int, list[str]]:
-    """Return how many kinds are found in all their texts, how many texts, the texts, and the misses and false alarms."""
+    """Return the kinds that are found in all their texts, the hits, the number of texts, and the wrong ones."""
     kinds, hits, total, wrong = 0, 0, 0, list[str]()
     for each in formats:
         good = [is_gone(credential, redactor.redact(text).text) for text, credential in map(plain, each.texts)]
