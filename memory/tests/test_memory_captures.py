@@ -4,6 +4,7 @@ import json
 import random
 import string
 from datetime import timedelta
+from pathlib import Path
 
 import attrs
 import pytest
@@ -14,7 +15,7 @@ from beaver_memory.capture.gates.budget import Budget
 from beaver_memory.capture.outcomes import ToolOutcome
 from beaver_memory.capture.records import Utterance
 from beaver_memory.embedding.settings import EmbeddingSettings
-from beaver_memory.errors import InvalidRequest
+from beaver_memory.errors import InvalidRequest, StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.records import CaptureSpend, NewMemory, Owner
 from beaver_memory.runtime.capture_records import (
@@ -195,6 +196,25 @@ async def test_captured_once(memory):
         [("fact", "stored", "")],
         [("fact", "stored", "no_candidate")],
         [("decision", "stored", "no_candidate")],
+    ]
+
+
+async def test_a_failed_turn_is_captured_later(memory, monkeypatch):
+    """A turn whose memory could not be written does not count as captured."""
+    store = memory.runtime.operations.engine.store
+    said = Utterance(text=SISTER, turn="t1")
+
+    def full(*_, **__):
+        raise StoreError(Path("memory.db"), "disk_full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(store, "remember", full)
+        broken.setattr(store, "add", full)
+        failed = await memory.capture(said, once=True)
+    again = await memory.capture(said, once=True)
+    assert [ends(items) for items in (failed, again)] == [
+        [("fact", "failed", "disk_full")],
+        [("fact", "stored", "no_candidate")],
     ]
 
 

@@ -220,6 +220,33 @@ def test_the_health_of_a_memory_with_a_damaged_row(tmp_path):
     assert ["damaged_rows"] == report.degradations
 
 
+def test_the_health_is_degraded_until_a_check_finds_the_memory_whole(tmp_path):
+    """Damage that one process met degrades the health of the next, which met none, until it is mended and checked."""
+    location = SqliteLocation(state_folder=tmp_path)
+
+    async def troubles(*, check=False, look=False):
+        services = RuntimeServices(report=RecordingReport(), clock=FrozenClock(NOW))
+        profile = Profile(embedding=EmbeddingSettings(provider="none"))
+        async with await MemoryRuntime.open(profile, location, services) as runtime:
+            if look:
+                await runtime.list(requests.ListRequest(visible=Filters(now=NOW), limit=9))
+            if check:
+                await runtime.inspect(requests.InspectionRequest(owners=(), figures=False, check=True))
+            return services.troubles.now, services.report.degradations
+
+    with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as store:
+        store.add([new("1000 euros")], now=NOW - timedelta(days=1))
+    change = "UPDATE observations SET title = '{}000 euros'"
+    with contextlib.closing(apsw.Connection(str(tmp_path / "memory.db"))) as connection:
+        connection.execute(change.format(9))
+        met, next_, checked = (asyncio.run(troubles(**asked)) for asked in ({"look": True}, {}, {"check": True}))
+        connection.execute(change.format(1))
+        mended, after = asyncio.run(troubles(check=True)), asyncio.run(troubles(look=True))
+    degraded = (("damaged_rows",), ["damaged_rows"])
+    assert [degraded] * 3 == [met, next_, checked]
+    assert (((), ["damaged_rows"]), ((), [])) == (mended, after)
+
+
 @pytest.mark.parametrize("column", ["title", "created_at", "store", "tags"])
 def test_a_damaged_memory_is_forgotten(whole, tmp_path, column):
     """A reader of all stores can forget a damaged memory, and the store is whole afterwards; a lesser one cannot."""

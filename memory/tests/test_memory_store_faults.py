@@ -1,10 +1,8 @@
 """Faults of a store's file: each is an error of our own with a remedy, and no other file is touched."""
 
 import contextlib
-import ctypes
 import os
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -12,6 +10,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from privileges import without_override
 
 from beaver_hostspecs import BeaverError, PluginError
 from beaver_memory.errors import REMEDIES, EngineError, PersonalStoreError, StoreError
@@ -273,38 +272,12 @@ def test_a_newer_store(store, path):
     assert before == path.read_bytes()
 
 
-DAC_OVERRIDE, DAC_READ_SEARCH = 1, 2
-"""The capabilities by which root passes over the modes of files."""
-
-VERSION_3 = 0x20080522
-
-
-@contextlib.contextmanager
-def without_override():
-    """Take from root, in this thread, what lets it pass over modes: it still owns its files, the project's too."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    header, data = struct.pack("Ii", VERSION_3, 0), ctypes.create_string_buffer(24)
-    assert 0 == libc.capget(header, data)
-    before = data.raw
-    effective, *rest = struct.unpack("6I", before)
-    dropped = effective & ~(1 << DAC_OVERRIDE | 1 << DAC_READ_SEARCH)
-    assert 0 == libc.capset(header, struct.pack("6I", dropped, *rest))
-    try:
-        yield
-    finally:
-        assert 0 == libc.capset(header, before)
-
-
 @pytest.fixture
 def unprivileged():
     """Give a folder in which nothing is allowed by being root."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
-        if os.geteuid() != 0:
-            yield folder, contextlib.nullcontext
-            return
-
         yield folder, without_override
 
 

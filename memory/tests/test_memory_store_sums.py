@@ -19,6 +19,7 @@ from beaver_memory.records import Owner, SessionSummary
 from beaver_memory.runtime import requests
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.store.sqlite.examination import Examination, examine
 from beaver_memory.store.sqlite.preparation import PACKAGE, make_unless_there_is_a_log
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
 from beaver_toolkit.sqlite.migrations import read_migrations
@@ -184,3 +185,25 @@ def test_damaged_rows_of_each_kind(whole, tmp_path):
     assert (first, rest) == asyncio.run(rows(visible=looking()))
     with pytest.raises(InvalidRequest, match="all stores"):
         asyncio.run(rows(visible=looking(stores=("shared",))))
+
+
+def test_an_examination_without_a_store(whole, tmp_path):
+    """A database is examined as it is: the whole, or the newest memories; one of an earlier version is not read."""
+    path = tmp_path / "memory.db"
+    shutil.copy(whole[0], path)
+    intact = examine(path), examine(path, most_bytes=0, newest=5)
+    with contextlib.closing(apsw.Connection(str(path))) as connection:
+        connection.execute("UPDATE observations SET title = 'another' WHERE id IN (2, 10)")
+    damaged = examine(path), examine(path, most_bytes=0, newest=5)
+    make_unless_there_is_a_log(tmp_path / "old.db", read_migrations(PACKAGE)[:4])
+    (tmp_path / "other.db").touch()
+
+    assert (Examination(memories=12, examined=12), Examination(memories=12, examined=5)) == intact
+    assert [[2, 10], [10]] == [
+        [int(each.split()[1]) for each in found.problems if "checksum" in each] for found in damaged
+    ]
+    assert Examination(memories=0, examined=0, is_older=True) == examine(tmp_path / "old.db")
+    for name, category in (("other.db", "not_ours"), ("none.db", "missing")):
+        with pytest.raises(StoreError) as caught:
+            examine(tmp_path / name)
+        assert category == caught.value.category

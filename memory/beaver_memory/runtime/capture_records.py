@@ -51,7 +51,7 @@ class CaptureRequest:
         tags: labels of the conversation.
         dry_run: whether the memories are only shown.
         once: whether texts of a turn that was captured before are only context. Without it, the caller captures each
-            turn once.
+            turn once. A turn of which a memory could not be written was not captured.
     """
 
     said: tuple[Utterance, ...] = field(converter=_utterances, validator=max_len(MOST_TEXTS))

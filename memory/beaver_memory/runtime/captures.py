@@ -53,6 +53,9 @@ PENDING_FROM = datetime(9999, 12, 31, tzinfo=UTC)
 """The begin of the validity of a memory that waits for approval."""
 
 PENDING = "pending"
+EXTERNAL = "external"
+"""The tag of a captured memory whose words an external text holds; it stays when a person accepts the memory."""
+
 GLOBAL_KINDS = frozenset({"preference"})
 """Kinds that hold in all projects."""
 
@@ -111,7 +114,8 @@ class Captures:
         occasion = self._occasion(request, owner, extraction.candidates, was_injected)
         judged = self._gates.judged((*fixes_of(request.outcomes), *extraction.candidates), occasion)
         items = [self._item(each, request, occasion) for each in judged]
-        if self._profile.enabled and not request.dry_run:
+        failed = any(each.outcome == "failed" for each in items)
+        if self._profile.enabled and not (request.dry_run or failed):
             self._engine.store.mark_captured(owner, _turns(request))
         spent = self._budget.spent(owner, occasion.when)
         return CaptureReport(
@@ -256,9 +260,10 @@ class Captures:
 
     def _memory(self, judged: Judged, said: Utterance, evidence: Evidence, request: CaptureRequest) -> NewMemory:
         candidate, own = judged.candidate, request.own
-        waits: dict[str, Any] = {}
+        tags = (EXTERNAL,) if candidate.external else ()
+        waits: dict[str, Any] = {"tags": tags}
         if judged.verdict is not None:
-            waits = {"tags": (PENDING, f"{PENDING}:{judged.verdict.reason}"), "valid_from": PENDING_FROM}
+            waits = {"tags": (*tags, PENDING, f"{PENDING}:{judged.verdict.reason}"), "valid_from": PENDING_FROM}
         return NewMemory(
             title=candidate.text,
             owner=_owner(own),

@@ -27,6 +27,7 @@ from beaver_memory.runtime.capture_records import (
     UndoRequest,
 )
 from beaver_memory.runtime.captures import Captures, never
+from beaver_memory.runtime.damage_mark import damage_marks
 from beaver_memory.runtime.export_pages import ExportPages
 from beaver_memory.runtime.gates import WriteGate
 from beaver_memory.runtime.migration import Migration, MigrationReport
@@ -73,6 +74,7 @@ from beaver_memory.runtime.requests import (
     WriteRequest,
 )
 from beaver_memory.runtime.stores import tenant_store
+from beaver_memory.runtime.troubles import DAMAGE
 from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS
 from beaver_toolkit.redaction.redactor import Redactor
 from beaver_toolkit.sqlite.errors import UNWRITABLE
@@ -107,7 +109,7 @@ class Operations:
         services: RuntimeServices,
     ) -> None:
         self.engine, self._embedder = engine, embedder
-        self._profile = profile
+        self._profile, self._location, self._report = profile, location, services.report
         self._has_project = isinstance(location, PostgresLocation) and bool(location.project)
         redactor = Redactor(profile.redaction)
         self._gate = WriteGate(redactor)
@@ -307,12 +309,17 @@ class Operations:
 
     def _problems(self) -> tuple[str, ...]:
         try:
-            return tuple(self.engine.store.check())
+            found = tuple(self.engine.store.check())
         except StoreError as error:
             # The damage that stops the check is itself the answer.
             if error.category != "corrupt":
                 raise
             return (str(error),)
+        if not found:
+            for mark in damage_marks(self._location):
+                mark.clear()
+            self.troubles.ended(DAMAGE, self._report)
+        return found
 
     def recover(self, request: RecoverRequest, progress: Progress | None = None) -> RecoverReport:
         """Bring embeddings and indexes up to date with the store.

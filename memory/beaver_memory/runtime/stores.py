@@ -11,6 +11,7 @@ import attrs
 from beaver_memory.engine import INDEXES
 from beaver_memory.errors import StoreError
 from beaver_memory.layers import Personal, View, unchanged
+from beaver_memory.runtime.damage_mark import DamageMark
 from beaver_memory.runtime.profile import DATABASE, Location, PostgresLocation, Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.troubles import COMMITS, DAMAGE, PERSONAL, SQLITE_VEC, STORE
 from beaver_memory.search.nearest import TableSearch
@@ -64,7 +65,7 @@ def _sqlite(profile: Profile, location: SqliteLocation, services: RuntimeService
         store = SqliteStore.open(
             location.database,
             migrating=services.migrating,
-            damaged=_damage_told(services),
+            damaged=_damage_told(services, location.database),
             lost=_loss_told(services),
         )
         opened.callback(store.close)
@@ -129,16 +130,20 @@ def _personal(profile: Profile, location: SqliteLocation, services: RuntimeServi
         told=told,
         clock=services.clock,
         migrating=services.migrating,
-        damaged=_damage_told(services),
+        damaged=_damage_told(services, path),
         lost=_loss_told(services),
     )
     return Personal(store=store, indexes=indexes_of(path), nearest=lambda each: _nearest(profile, each, services))
 
 
-def _damage_told(services: RuntimeServices) -> Callable[[int], None]:
-    """Return a function that reports each row that fails its checksum."""
+def _damage_told(services: RuntimeServices, database: Path) -> Callable[[int], None]:
+    """Return a function that reports each row that fails its checksum; report damage that an earlier process found."""
+    mark = DamageMark(database)
+    if mark.is_set:
+        services.troubles.began(DAMAGE, "rows", services.report)
 
     def told(count: int) -> None:
+        mark.set()
         services.trace("memory_row_damaged", count=count)
         if count == 1:
             services.report.event("memory_rows_damaged", remedy="run `beaver memory check`")

@@ -15,6 +15,7 @@ import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from privileges import without_override
 from processes import Ran, environment, run_beaver
 
 from beaver_hooks import Host
@@ -1124,3 +1125,55 @@ def test_damaged_rows_are_exported(here, tmp_path):
     assert f"Exported 3 damaged rows to {tmp_path}/evidence.jsonl.\n" == told.out
     assert (tmp_path / "evidence.jsonl").read_text() == ran.out
     assert (2, 2) == (here("export", "--damaged", "--all").code, here("export", "--damaged", "--project", "x").code)
+
+
+def test_the_doctor_verifies_memories(local, beaver, tmp_path):
+    """`beaver doctor` verifies the rows of the local memory and names damage, and changes no file by that."""
+    local("add", "The price is 1000 euros.", "--scope", "project")
+    whole = beaver("doctor", "--json").json["findings"]
+    damage(database(tmp_path), "The price", 1)
+    before = {path: path.read_bytes() for path in database(tmp_path).parent.iterdir() if path.is_file()}
+    damaged = beaver("doctor", "--json")
+    database(tmp_path).write_bytes(b"garbage " * 1000)
+    broken = beaver("doctor", "--json")
+
+    found = [
+        [each for each in ran if each["subject"] == "memory local"]
+        for ran in (whole, damaged.json["findings"], broken.json["findings"])
+    ]
+    assert [("ok", f"{database(tmp_path)}: 1 memory, intact")] == [(each["level"], each["text"]) for each in found[0]]
+    assert [("problem", True)] == [
+        (each["level"], each["text"].startswith(f"{database(tmp_path)}: Memory 1 fails its checksum"))
+        for each in found[1]
+    ]
+    assert (1, ["problem"]) == (broken.code, [each["level"] for each in found[2]])
+    after = {path: path.read_bytes() for path in before}
+    assert before | {database(tmp_path): b"garbage " * 1000} == after
+
+
+def test_the_doctor_without_a_memory(local, beaver, tmp_path):
+    """The doctor makes no database, and a plugin that cannot be examined is a problem."""
+    ran = beaver("doctor", "--json")
+
+    assert [] == [each for each in ran.json["findings"] if each["subject"] == "memory local"]
+    assert not database(tmp_path).exists()
+
+
+def test_a_read_only_disk(here, tmp_path):
+    """On a folder that may only be read, `search`, `show`, `list`, `export` and `check` work, and `add` says why not."""
+    id_ = here("add", STABLE).out.strip()
+    paths = [tmp_path / "state", *(tmp_path / "state").rglob("*")]
+    modes = {path: path.stat().st_mode for path in paths}
+    for path in reversed(paths):
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    with without_override():
+        with pytest.raises(PermissionError):
+            (database(tmp_path).parent / "new").touch()
+        read = [here(*words) for words in (("search", "stable"), ("show", id_), ("list",), ("export",), ("check",))]
+        refused = here("add", "The quay is new.")
+    for path, mode in modes.items():
+        path.chmod(mode)
+
+    assert [(0, True)] * 4 + [(0, False)] == [(ran.code, STABLE in ran.out) for ran in read]
+    assert "The database is intact.\n" == read[-1].out
+    assert (6, True) == (refused.code, "read-only" in refused.err)

@@ -1,6 +1,6 @@
 """Counts the contents of a store, and finds damage in it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,11 +80,21 @@ def problems(connection: apsw.Connection, damage: Damage, *, writable: bool = Tr
     return [*references, *_failures(connection, damage), *counts, *_broken_rules(connection), *words]
 
 
+def problems_of_newest(connection: apsw.Connection, count: int) -> list[str]:
+    """Return the problems of the newest rows of memories, and of the counts of owners, one sentence each."""
+    failing = [*_failing(connection, "newest_rows", (count,))]
+    return [*_named(connection, failing), *_wrong_counts(connection, Damage())]
+
+
+def count_rows(connection: apsw.Connection) -> int:
+    """Return the number of rows of memories, also of forgotten ones."""
+    return int(connection.execute(_SQL["count_rows"]).get)
+
+
 def _failures(connection: apsw.Connection, damage: Damage) -> list[str]:
     """Return a sentence for each row that fails its checksum, and note the row."""
-    tenants = {number: f" of tenant {name}" if name else "" for number, name in connection.execute(_SQL["tenants"])}
     found: list[tuple[str, int, int | str]] = [
-        *_failing_memories(connection),
+        *_failing(connection, "rows"),
         *_failing_embeddings(connection),
         *_failing_changes(connection),
         *_failing_people(connection),
@@ -92,6 +102,11 @@ def _failures(connection: apsw.Connection, damage: Damage) -> list[str]:
     ]
     for kind, tenant, id_ in found:
         damage.note(kind, tenant, id_)
+    return _named(connection, found)
+
+
+def _named(connection: apsw.Connection, found: Sequence[tuple[str, int, int | str]]) -> list[str]:
+    tenants = {number: f" of tenant {name}" if name else "" for number, name in connection.execute(_SQL["tenants"])}
     named = [_FAILURES[kind].format(id=id_, tenant=tenants.get(tenant, "")) for kind, tenant, id_ in found[:MOST_NAMED]]
     return [*named, *([f"{len(found) - MOST_NAMED} more rows fail their checksums."] if found[MOST_NAMED:] else [])]
 
@@ -106,9 +121,9 @@ def _wrong_counts(connection: apsw.Connection, damage: Damage) -> list[str]:
     return [wrong_count(known[number], counted, there) for _, number, counted, there in rows]
 
 
-def _failing_memories(connection: apsw.Connection) -> Iterator[tuple[str, int, int]]:
+def _failing(connection: apsw.Connection, query: str, params: Sequence[int] = ()) -> Iterator[tuple[str, int, int]]:
     parts = parts_of(owners(connection))
-    for *row, tenant, id_ in each_row(connection, _SQL["rows"], ()):
+    for *row, tenant, id_ in each_row(connection, _SQL[query], params):
         try:
             verify(row, parts)
         except DamagedRow:

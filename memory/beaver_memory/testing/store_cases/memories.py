@@ -1,5 +1,6 @@
 """Rules for adding and reading memories."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 
 import attrs
@@ -214,6 +215,15 @@ def spend_of_a_day(open_store: OpenStore) -> None:
         agree((CaptureSpend(), True), (store.spent(owner, tomorrow), store.spend(owner, tomorrow, two, most)))
 
 
+def spend_side_by_side(open_store: OpenStore) -> None:
+    """Threads that spend at once over several open stores share one limit exactly."""
+    owner, one, most = Owner(user="u"), CaptureSpend(memories=1), CaptureSpend(memories=7)
+    with using(open_store) as store, using(open_store) as other, ThreadPoolExecutor(4) as threads:
+        both = [store, other] * 10
+        added = [*threads.map(lambda each: each.spend(owner, NOW.date(), one, most), both)]
+        agree((7, CaptureSpend(memories=7)), (sum(added), store.spent(owner, NOW.date())))
+
+
 def turns_that_were_captured(open_store: OpenStore) -> None:
     """A turn is recorded once as captured, for its owner alone, in every open store."""
     owner, turns = Owner(user="u"), ["t1", "t\ud8002", "t3"]
@@ -239,5 +249,6 @@ CASES = (
     known_people,
     summaries_of_sessions,
     spend_of_a_day,
+    spend_side_by_side,
     turns_that_were_captured,
 )

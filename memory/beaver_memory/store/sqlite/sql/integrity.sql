@@ -4,6 +4,12 @@
 -- `{columns}` are those that `rows.whole_memory` reads. The index gives the key, whatever the row says.
 SELECT {columns}, o.tenant, o.id FROM observations AS o INDEXED BY observations_by_id WHERE o.tenant > 0
 
+-- name: newest_rows
+SELECT {columns}, o.tenant, o.id FROM observations AS o WHERE o.tenant > 0 ORDER BY o.row DESC LIMIT ?
+
+-- name: count_rows
+SELECT count(*) FROM observations
+
 -- name: embeddings
 SELECT e.tenant, e.memory, m.name, e.data, e.checksum FROM observation_embeddings AS e JOIN models AS m ON m.id = e.model
 
