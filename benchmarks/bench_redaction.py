@@ -1,9 +1,9 @@
 """Measures redaction: its cost on ordinary and on hostile text, its false alarms, and the formats that it finds.
 
-Ordinary texts are the documentation and the sources of this repository (without its tests, this module and the lists of
-credentials), the standard library of this interpreter without its tests, and the conversations of LoCoMo and BEAM where
-`BEAVER_BENCH_DATA` names their folder. The cost is that of pieces of 1 KB, warm; conversations are joined to such
-pieces. A false alarm is each finding in an ordinary text, whatever it is.
+Ordinary texts are the documentation and the sources of this repository (without its tests, this module and the lists
+of credentials), the standard library of this interpreter without its tests, and the conversations of LoCoMo and BEAM
+where `BEAVER_BENCH_DATA` names their folder. The cost is that of pieces of 1 KB, the best of four runs of each;
+conversations are joined to such pieces. A false alarm is each finding in an ordinary text, whatever it is.
 
 The formats are those of `kit_credentials_seen`, on which the rules were written, and of `kit_credentials_fresh`, if it
 is there, which was written without sight of them. A credential counts as found if no part of it that is longer than its
@@ -33,6 +33,7 @@ HOSTILE_TARGET = 0.020
 ALARMS_TARGET = 1.0
 FOUND_TARGET = 0.95
 KILOBYTE = 1024
+REPEATS = 4
 SIZE = 64 * KILOBYTE
 ROOT = Path(__file__).parents[1]
 CONVERSATIONS = ("locomo-dev.json", "beam-dev.json")
@@ -110,9 +111,8 @@ def cost(redactor: Redactor, texts: list[str]) -> float:
     """Return the median microseconds per KB over pieces of 1 KB."""
     pieces = [text[at : at + KILOBYTE] for text in texts for at in range(0, len(text) - KILOBYTE, KILOBYTE)]
     some = random.Random(1).sample(pieces, min(3_000, len(pieces)))
-    for piece in some:
-        redactor.redact(piece)
-    return statistics.median(1e6 * seconds(redactor, each) / (len(each.encode()) / KILOBYTE) for each in some)
+    best = (min(seconds(redactor, each) for _ in range(REPEATS)) / (len(each.encode()) / KILOBYTE) for each in some)
+    return 1e6 * statistics.median(best)
 
 
 def found(redactor: Redactor, formats: tuple[Credential, ...]) -> tuple[int, int, int, list[str]]:

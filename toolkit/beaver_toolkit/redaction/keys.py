@@ -27,6 +27,11 @@ def _is_aws_secret(text: bytes) -> bool:
     return is_random(text) and text.lower() != text
 
 
+def _is_mixed_case(text: bytes) -> bool:
+    """Return whether a text without a name or a mark is random, and no digest."""
+    return is_random(text) and not text.islower() and not text.isupper()
+
+
 RULES = (
     Rule(
         kind="private key",
@@ -80,5 +85,12 @@ RULES = (
         hints=(MIXED, r"[_-][A-Za-z0-9]{20}"),
         check=_is_marked,
         rank=3,
+    ),
+    Rule(
+        kind="token",
+        pattern=r"(?:^|[^A-Za-z0-9/+=_.\\-]|\\[nrt])([A-Za-z0-9]{32,100})(?:[^A-Za-z0-9/+=_.-]|\.?\s|\.?$)",
+        hints=(MIXED, r"[A-Za-z0-9]{32}"),
+        check=_is_mixed_case,
+        rank=4,
     ),
 )  # fmt: skip

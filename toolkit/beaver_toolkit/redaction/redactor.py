@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from beaver_toolkit.redaction.held_secrets import HeldSecrets
+from beaver_toolkit.redaction.rules import REST
 
 if TYPE_CHECKING:
     from beaver_toolkit.redaction.rule_set import RuleSet, Span
@@ -88,7 +89,8 @@ class Redactor:
         found: list[Span] = [(start, end, -1, HELD) for start, end in self._held.spans(shown)]
         for rule in self._rules().of(shown):
             found += rule.spans(shown)
-            shown = shown[: found[-1][0]] if found and found[-1][1] == len(data) else shown
+            if found and found[-1][2] == REST:
+                shown = shown[: found[-1][0]]
         return _joined(sorted(found))
 
 

@@ -6,7 +6,7 @@ from functools import cache
 import re2
 
 from beaver_toolkit.redaction import addresses, fields, keys, numbers, sentences, vendors
-from beaver_toolkit.redaction.rules import REACH, Rule
+from beaver_toolkit.redaction.rules import REACH, REST, Rule
 
 MEMORY = 1 << 26
 """Bytes that the states of a pattern may take; RE2 makes them as texts need them."""
@@ -93,7 +93,7 @@ class SearchedRule:
             start, end = next((span for span in map(match.span, self._groups) if span[0] >= 0), None) or match.span()
             left -= 1
             if left < 0:
-                yield start, len(data), rule.rank, rule.kind
+                yield start, len(data), REST, rule.kind
                 return
             value = data[start:end]
             if (rule.check is None or rule.check(value)) and self._is_announced(data, start):

@@ -15,6 +15,9 @@ IN_QUOTES = r"""[^"'`\\\s\x00-\x1f\x{201c}\x{201d}\x{2019}\x{300d}\x{300f}\x{ff0
 MIXED = r"[A-Za-z]\d+[A-Za-z]|\d[A-Za-z]+\d|[a-z][A-Z][a-z][A-Z]"
 """A part of nearly every random text, and of few words."""
 
+REST = 9
+"""The rank of the rest of a text in which a rule has too many candidates; no rule has it."""
+
 REACH = 80
 """Bytes before a secret in which a word may say what it is."""
 

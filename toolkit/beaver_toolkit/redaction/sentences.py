@@ -17,8 +17,8 @@ _ORT = r"(?:\s(?:für|fuer|von|vom|zu|zum|zur|beim|bei|im|in|am|auf|des|der|mein
 _OWNERS = "my|our|his|her|their|root|admin|wifi|wi-fi|router|vpn|new|old|bank|email|login|server|database|db"
 _END = r"(?:\s*$|\s+(?:and|but|so|if|in case|please|for|on|btw|und|aber|falls|bitte)\b|[.,;!\"'])"
 _NAMES = (
-    r"(?i)\bpass|\bpwd\b|\bpw\b|\bpin\b|\bcode\b|fi key|credential|secret|kennwort|passwor|"
-    r"zugangs|geheimzahl|schlüssel|losung"
+    r"(?i)pass ?(?:word|phrase|code|key)|passwd|\bpwd\b|\bpw\b|\bpin\b|(?:login|door|alarm) code|fi key"
+    r"|credential|secret|kennwort|passwor|passwör|zugangs|geheimzahl|schlüssel|losungswort|\bcode\s(?:ist|lautet|war|für)\b"
 )
 _PASSWORDS = r"(?i)pass ?word|passwd|pass ?phrase|passcode|\bpwd\b|\bpw\b|\bpin\b"
 
@@ -83,6 +83,35 @@ RULES = (
         kind="password",
         pattern=rf"(?i){_CHINESE}[^\r\n!-~\x{{3002}}\x{{ff0c}}\x00-\x1f]{{0,12}}?(?:是|为|為|叫|成|"
         rf":|=|\x{{ff1a}}|用|填)了?\s{{0,3}}{QUOTE}?\s?([!-~]{{3,}}[!-+/-:<-~-])",
+        hints=(f"(?i){_CHINESE}",),
+        check=is_said_in_chinese,
+        rank=2,
+    ),
+    Rule(
+        kind="password",
+        pattern=rf"(?i)\b(?:use|with|set|try|enter|type|took|choose|chose|nimm|nehme|benutze|verwende)\s{QUOTE}?([!-~]{{3,}}[!-+/-:<-~-]){QUOTE}?"
+        rf"\s(?:as|als)\s(?:(?:the|my|your|our|a|new|mein|dein|unser|das|neues)\s){{0,2}}(?:\w{{1,20}}\s)?(?:{_ENGLISH}|{_GERMAN})\b",
+        hints=(_NAMES, r"(?i)\s(?:as|als)\s"),
+        check=is_said,
+        rank=2,
+    ),
+    Rule(
+        kind="password",
+        pattern=r"(?i)\b(?:pin|passcode|geheimzahl|door code|alarm code|pin ?code)\b"
+        rf"(?:{_PLACE}|{_ORT})\s{{0,2}}(?:is|was|lautet|ist|:|=|\x{{ff1a}})\s{{0,2}}(\d{{4,8}})\b",
+        hints=(r"(?i)\bpin|passcode|geheimzahl|door code|alarm code",),
+        rank=2,
+    ),
+    Rule(
+        kind="password",
+        pattern=rf"(?i){_CHINESE}\s+([!-~]{{3,}}[!-+/-:<-~-])",
+        hints=(f"(?i){_CHINESE}",),
+        check=is_said_with_digit,
+        rank=3,
+    ),
+    Rule(
+        kind="password",
+        pattern=rf"用\s*{QUOTE}?([!-~]{{4,}}){QUOTE}?\s*(?:作为|当作?|做)[^\r\n!-~]{{0,12}}?{_CHINESE}",
         hints=(f"(?i){_CHINESE}",),
         check=is_said_in_chinese,
         rank=2,

@@ -2,7 +2,7 @@
 
 import re
 
-from beaver_toolkit.redaction.randomness import is_varied
+from beaver_toolkit.redaction.randomness import is_random, is_varied
 
 SHORTEST = 4
 """Characters of the shortest password."""
@@ -17,10 +17,10 @@ _PLACEHOLDERS = frozenset(
 )  # fmt: skip
 _NO_PASSWORD = re.compile(
     rb"""(?:.*\ .*                                                    # a sentence
-    |(?i:[\w-]*?(?:pass(?:word|wd|phrase|code|wort)?|kennwort|pwd|pw|secret|token|key)[\w-]{0,4})
+    |(?i:[a-z_-]*(?:pass(?:word|wd|phrase|code|wort)|kennwort|pwd|secret|token|[_-]key|[_-]pw|[_-]pass)[a-z_-]{0,4}\d{0,3})
     |[A-Za-z_][\w-]*(?:[.\[(]|::|->|=).*                           # a name and what is done with it
     |[$%{<\[(*&|\\].*|[.?-]+\S*|/[\w/.-]+|\S*[\\{}()<>]\S*
-    |[A-Za-z][a-z]*|[a-z]+(?:[_-][a-z]+)*|[A-Z]+(?:[_-][A-Z]+)*|[a-z]+(?:[A-Z][a-z]+)+|[\d.,:/_-]+%?
+    |[A-Za-z][a-z]*|[a-z]+(?:_[a-z]+)*|[a-z]+(?:-[a-z]+){1,2}|[A-Z]+(?:[_-][A-Z]+)*|[a-z]+(?:[A-Z][a-z]+)+|[\d.,:/_-]+%?
     |[xX*.\#_?-]+|\xe2\x80\xa6)""",
     re.VERBOSE | re.DOTALL,
 )
@@ -85,7 +85,7 @@ def is_said_in_chinese(value: bytes) -> bool:
 
 def is_named_secret(value: bytes) -> bool:
     """Return whether the value of a field for secrets is one."""
-    return is_varied(value) and not value.startswith(_LINK) and _NAME.fullmatch(value) is None
+    return is_varied(value) and not value.startswith(_LINK) and (_NAME.fullmatch(value) is None or is_random(value))
 
 
 _DIGEST = re.compile(rb"(?i)(?:.*[_-])?[0-9a-f]+|(?:sha|md5|blake|crc|uuid|commit|rev|digest|hash|etag|integrity).*")

@@ -59,6 +59,7 @@ TOKENS = (
     _token("pypi token", "pypi-", _TEXT + "{32,}"),
     _token("rubygems key", "rubygems_", _HEX + "{24,}"),
     _token("crates.io token", "cio", _WORD + "{30,34}"),
+    _token("nuget key", "oy2", r"[a-z0-9]{43}"),
     _token("docker token", "dckr_pat_ dckr_oat_"),
     _token("jfrog token", "AKCp cmVmd", _WORD + "{40,}"),
     _token("circleci token", "CCIPAT_ CCIPRJ_", r"[A-Za-z0-9_]{20,}"),
@@ -92,6 +93,9 @@ TOKENS = (
     _token("render key", "rnd_", _WORD + "{20,}"),
     _token("scaleway key", "SCW", r"[A-Z0-9]{17}\b"),
     _token("alibaba key", "LTAI", _WORD + "{12,}"),
+    _token("tencent key", "AKID", _WORD + "{28,}"),
+    _token("intercom token", "dG9rOj", r"[A-Za-z0-9+/=]{24,}"),
+    _token("clojars token", "CLOJARS_", _HEX + "{32,}"),
     _token("tailscale key", "tskey-", r"[A-Za-z0-9-]{16,}"),
     _token("ngrok key", "ak_2 cr_2", _WORD + "{24,}"),
     # Data.
