@@ -198,6 +198,25 @@ def test_a_vanished_row_is_noticed(whole, tmp_path):
     assert [1] == told
 
 
+@pytest.mark.parametrize("index", ["observations_by_time", "observations_by_version"])
+def test_a_row_that_vanished_from_an_index_is_noticed(whole, tmp_path, index):
+    """Where a page of an index has lost a row, loading an owner's memories notes it, and `check` names the index."""
+    copy, told = tmp_path / "memory.db", []
+    with contextlib.closing(apsw.Connection(str(whole[0]))) as connection:
+        page = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (index,)).get
+    content = bytearray(whole[0].read_bytes())
+    cells = (page - 1) * PAGE + 3
+    content[cells : cells + 2] = (int.from_bytes(content[cells : cells + 2]) - 1).to_bytes(2)
+    copy.write_bytes(content)
+    with contextlib.closing(SqliteStore.open(copy, damaged=told.append)) as store:
+        for owner in (ANN, BOB):
+            store.changed(owner, 0, limit=COUNT)
+        problems = store.check()
+
+    assert [1] == told
+    assert any(index in problem for problem in problems)
+
+
 def test_the_health_of_a_memory_with_a_damaged_row(tmp_path):
     """The first damaged row that is met is an event, and the memory's health is degraded; others stay visible."""
     report = RecordingReport()

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import random
 import shutil
 import sys
@@ -12,6 +13,7 @@ from selection import campaign
 from beaver_hostspecs.testing import FrozenClock, RecordingReport
 from beaver_memory import MemoryRuntime
 from beaver_memory.embedding.settings import EmbeddingSettings
+from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.runtime import requests
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
@@ -20,6 +22,7 @@ from beaver_memory.testing.store_cases.kit import NOW, looking, new
 from beaver_toolkit.sqlite.losses import accept_losses
 
 COUNT = 30
+ANN = new("any").memory.owner
 FILES = ("memory.db", "memory.db-wal", ".memory.db.commits")
 
 
@@ -39,10 +42,14 @@ def flipped(crashed, to, chance):
     """Return a copy of the files with one flipped bit in the log."""
     shutil.copytree(crashed, to, dirs_exist_ok=True)
     log = to / "memory.db-wal"
-    content = bytearray(log.read_bytes())
-    content[chance.randrange(32, len(content))] ^= 1 << chance.randrange(8)
-    log.write_bytes(content)
+    flip(log, chance.randrange(32, log.stat().st_size), chance.randrange(8))
     return to / "memory.db"
+
+
+def flip(log, place, bit):
+    with log.open("r+b") as file:
+        byte = os.pread(file.fileno(), 1, place)[0]
+        os.pwrite(file.fileno(), bytes([byte ^ 1 << bit]), place)
 
 
 @pytest.mark.parametrize(("seed", "count"), [(1, 12), *campaign((2, 400))])
@@ -61,6 +68,48 @@ def test_flipped_bits_of_a_log_after_a_crash(crashed, tmp_path, seed, count):
 
     sys.stdout.write(f"{count} flips of a log, {sum(each[0] for each in results)} memories missing, 0 silently\n")
     assert [] == silent
+
+
+def seen(path, told):
+    """Return the memories that another process finds by each way of reading; `None` where it is refused."""
+    filters, found = looking(), []
+    ways = (
+        lambda store: store.get(range(1, COUNT + 1), filters),
+        lambda store: store.recent(filters, limit=COUNT),
+        lambda store: store.get([row.id for row in store.changed(ANN, 0, limit=COUNT)], filters),
+    )
+    for way in ways:
+        try:
+            with contextlib.closing(SqliteStore.open(path, damaged=told.append, lost=told.append)) as store:
+                # As an index is loaded before any search.
+                store.changed(ANN, 0, limit=COUNT)
+                found.append({(memory.id, memory.title, memory.narrative) for memory in way(store)})
+        except StoreError:
+            told.append("refused")
+    return found
+
+
+@pytest.mark.parametrize(("seed", "count"), [(3, 10), *campaign((4, 400))])
+def test_flipped_bits_of_a_log_in_use(crashed, tmp_path, seed, count):
+    """However the log of an open database is damaged, another process shows no wrong memory, and misses none silently."""
+    chance, results, shown = random.Random(seed), [], 0
+    truth = {(number + 1, f"title {number}", "text " * 80) for number in range(COUNT)}
+    for number in range(count):
+        to, told = tmp_path / f"{number}", []
+        shutil.copytree(crashed, to)
+        log = to / "memory.db-wal"
+        with contextlib.closing(SqliteStore.open(to / "memory.db")) as store:
+            store.count(ANN)
+            flip(log, chance.randrange(32, log.stat().st_size), chance.randrange(8))
+            found = seen(to / "memory.db", told)
+        shown += sum(map(len, found))
+        results += [
+            (number, each - truth, truth - each) for each in found if each - truth or (truth - each and not told)
+        ]
+        shutil.rmtree(to)
+
+    sys.stdout.write(f"{count} flips of a log in use, {shown} of {3 * COUNT * count} memories shown\n")
+    assert [] == results
 
 
 def test_the_health_of_a_memory_that_lost_commits(crashed, tmp_path):

@@ -85,7 +85,7 @@ class Writer:
     def lost(self, titles):
         """Return the memories that were acknowledged, are gone, and were not followed by an error.
 
-        The error must come before the writer is told of the next memory that is there.
+        The error must come before the acknowledgement of the next memory that is there.
         """
         lost, unheard = [], []
         for each in self.said:

@@ -57,7 +57,7 @@ WHOLE = {
     },
     "integrity.sql": {
         *("count_forgotten", "count_owners", "count_by_store", "count_by_type", "count_by_model"),
-        *("wrong_word_index",),
+        *("wrong_word_index", "count_rows"),
     },
     "preparation.sql": {"count_rows"},
     "rebuild_terms.sql": {"following_memories", "set_terms"},

@@ -6,7 +6,7 @@ import string
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from beaver_hostspecs import Secret
@@ -91,6 +91,16 @@ SENTENCES = {
     f"https://hooks.slack.com/services/T0/B1/{made_up('s', 24)}": "https://hooks.slack.com/services/[redacted: webhook]",
     f"AccountKey={made_up('t', 86)}==;": "AccountKey=[redacted: azure key];",
     "curl -u ada:l0velace! https://example.org": "curl -u ada:[redacted: password] https://example.org",
+    f"aws_secret_access_key={made_up('v', 40)}": "aws_secret_access_key=[redacted: aws secret key]",
+    '"passwd": "swordfish"': '"passwd": "[redacted: password]"',
+    "用“hunter22”作为密码": "用“[redacted: password]”作为密码",
+    "use hunter22 as the password": "use [redacted: password] as the password",
+    "The PIN for the door is 4821.": "The PIN for the door is [redacted: password].",
+    "recovery codes: a1b2c-3d4e5 f6g7h-8i9j0": "recovery codes: [redacted: recovery code]",
+    "db.example.org:5432:app:ada:PgS3cret77": "db.example.org:5432:app:ada:[redacted: password]",
+    "WIFI:S:home;T:WPA;P:blauwal42;;": "WIFI:S:home;T:WPA;P:[redacted: password];;",
+    f"see {made_up('w', 40)}.": "see [redacted: token].",
+    f"npm_{'EXAMPLE' * 4}": "[redacted: npm token]",
     "our seed phrase is apple brave candle delta eagle": "our seed phrase is [redacted: pass phrase]",
 }
 
@@ -124,6 +134,8 @@ INNOCENT = [
     "Authorization: Bearer <token>",
     "commit 2fd4e1c67a2d28fced849ee1bb76e7391b93eb12",
     "cache_key = 'user_profile_settings_v2'",
+    "密码是 password",
+    "IBAN GB82 WEST 1234 56, NO93 8601 1117 94",
     "order 4111 1111 1111 1112 of 0.4242424242424242",
     "DE89 3704 0044 0532 0130 01",
     "-----BEGIN RSA PRIVATE KEY----- begins a file.",
@@ -208,6 +220,10 @@ PIECES = st.sampled_from(
 )
 
 
+BOT = SECRETS["telegram token"]
+
+
+@example(BOT + BOT)
 @given(st.lists(PIECES | st.text(max_size=6), max_size=12).map("".join))
 def test_redaction_is_idempotent(text):
     """A redacted text is not changed by redacting it again."""

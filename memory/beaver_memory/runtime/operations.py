@@ -27,9 +27,10 @@ from beaver_memory.runtime.capture_records import (
     UndoRequest,
 )
 from beaver_memory.runtime.captures import Captures, never
+from beaver_memory.runtime.corrections import Corrections
 from beaver_memory.runtime.damage_mark import damage_marks
 from beaver_memory.runtime.export_pages import ExportPages
-from beaver_memory.runtime.gates import WriteGate
+from beaver_memory.runtime.memory_writes import MemoryWrites
 from beaver_memory.runtime.migration import Migration, MigrationReport
 from beaver_memory.runtime.migration import Progress as MigrationProgress
 from beaver_memory.runtime.profile import Location, PostgresLocation, Profile, RuntimeServices
@@ -111,11 +112,10 @@ class Operations:
         self.engine, self._embedder = engine, embedder
         self._profile, self._location, self._report = profile, location, services.report
         self._has_project = isinstance(location, PostgresLocation) and bool(location.project)
-        redactor = Redactor(profile.redaction)
-        self._gate = WriteGate(redactor)
-        self._captures = Captures(
-            engine, profile.capture, services, redactor=redactor, gate=self._gate, has_project=self.has_project
-        )
+        writes = MemoryWrites(engine, profile.capture, services, Redactor(profile.redaction))
+        self._gate = writes.gate
+        self._captures = Captures(writes, profile.capture, has_project=self.has_project)
+        self._corrections = Corrections(writes)
         self.clock, self.trace, self.troubles = services.clock, services.trace, services.troubles
         self._touched: set[tuple[str, int]] = set()
         self._exports = ExportPages(engine)
@@ -191,19 +191,19 @@ class Operations:
 
     def correct(self, request: CorrectRequest) -> CorrectReport:
         """Put a new memory in place of others; they stay, and `as of` finds them."""
-        return self._captures.correct(request)
+        return self._corrections.correct(request)
 
     def undo(self, request: UndoRequest) -> UndoReport:
         """Forget the memories of the last captured turn; those that they superseded hold again."""
-        return self._captures.undo(request)
+        return self._corrections.undo(request)
 
     def pending(self, request: PendingRequest) -> PendingReport:
         """List the memories that wait for approval."""
-        return self._captures.pending(request)
+        return self._corrections.pending(request)
 
     def review(self, request: ReviewRequest) -> ReviewReport:
         """Accept or reject a memory that waits for approval."""
-        return self._captures.review(request)
+        return self._corrections.review(request)
 
     # --- Reading ------------------------------------------------------------------------------------------------
 

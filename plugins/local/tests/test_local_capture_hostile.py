@@ -17,7 +17,7 @@ from beaver_memory.capture.rules import asks_to_remember
 from beaver_memory.capture.vocabulary import vocabulary_of
 from beaver_memory.filters import Filters
 from beaver_memory.records import NewMemory, Owner
-from beaver_memory.runtime.captures import PENDING_FROM
+from beaver_memory.runtime.corrections import PENDING_FROM
 from beaver_memory.runtime.requests import ImportRequest, ListRequest
 
 ANN = Owner(user="ann")

@@ -35,6 +35,7 @@ from beaver_memory.embedding.models import Installed
 from beaver_memory.embedding.speed import Bench
 from beaver_memory.errors import StoreError
 from beaver_memory.records import Owner
+from beaver_memory.runtime.examination import Examination
 from beaver_memory.runtime.gates import WriteGate
 from beaver_memory.search.terms import Analyser
 from beaver_memory.store.sqlite import SqliteStore
@@ -1177,3 +1178,33 @@ def test_a_read_only_disk(here, tmp_path):
     assert [(0, True)] * 4 + [(0, False)] == [(ran.code, STABLE in ran.out) for ran in read]
     assert "The database is intact.\n" == read[-1].out
     assert (6, True) == (refused.code, "read-only" in refused.err)
+
+
+@pytest.mark.parametrize(
+    ("found", "level", "text"),
+    [
+        (Examination(memories=0, examined=0, is_older=True), "ok", "is of an earlier version"),
+        (Examination(memories=50_000, examined=20_000), "ok", "the newest 20,000 of 50,000 memories are intact"),
+        (
+            Examination(memories=9, examined=9, problems=("a.", "b.", "c.", "d.", "e.")),
+            "problem",
+            "a; b; c; and 2 more",
+        ),
+        (StoreError("here", "locked"), "problem", "is locked"),
+    ],
+)
+def test_the_findings_of_an_examination(tmp_path, monkeypatch, found, level, text):
+    """An examination says what it read and what it left out, names three problems and counts the others."""
+
+    def examined(_):
+        if isinstance(found, StoreError):
+            raise found
+        return found
+
+    (tmp_path / "memory.db").touch()
+    monkeypatch.setattr(sys.modules["beaver_hooks_local.cli.examine"], "examined", examined)
+    ((shown, said, _),) = group.commands["examine"].main(
+        ["--database", str(tmp_path / "memory.db")], standalone_mode=False
+    )
+
+    assert (level, True) == (shown, text in said)

@@ -424,6 +424,23 @@ def test_the_next_trail_reports_what_the_last_one_lost(tmp_path, limit):
     assert 300 == reader.verify().lost
 
 
+def test_missing_commits_are_recorded(tmp_path):
+    """A trail that lost acknowledged commits, as an older copy of its database did, records how many."""
+    trail = Trail.open(tmp_path)
+    trail.append(EVENT)
+    trail.close()
+    older = (tmp_path / "host.db").read_bytes()
+    for _ in range(2):
+        trail = Trail.open(tmp_path)
+        trail.append(EVENT)
+        trail.close()
+    (tmp_path / "host.db").write_bytes(older)
+    Trail.open(tmp_path).close()
+
+    facts = {"database": "host.db", "commits": 2, "remedy": "run `beaver doctor`"}
+    assert ("commits_missing", facts) == [(each.name, dict(each.facts)) for each in TrailReader(tmp_path).tail()][-1]
+
+
 def test_a_loss_that_was_reported_is_reported_once(tmp_path, limit, monkeypatch):
     """Events that were refused and then reported by an event leave no note."""
     monkeypatch.setattr(writer, "MOST_WAITING", 10)

@@ -74,7 +74,7 @@ RULES = (
     ),
     Rule(
         kind="aws secret key",
-        pattern=r"(?:^|[^A-Za-z0-9/+=])([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)",
+        pattern=r"(?:^|[^A-Za-z0-9/+])([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)",
         hints=(r"A[KS]IA[A-Z0-9]|(?i:aws|secret_?access)", MIXED),
         check=_is_aws_secret,
         rank=1,

@@ -13,7 +13,7 @@ _PLACEHOLDERS = frozenset(
     b"hidden empty default undefined missing unknown invalid incorrect wrong bytes bool object text value self prompt "
     b"stdin word protected function lambda getpass guest secret admin root demo dummy sample private public base64 "
     b"sha256 sha512 bcrypt argon2 pbkdf2 utf-8 utf8 ascii latin1 host hostname hunter email basic bearer plain "
-    b"latin-1 test".split()
+    b"latin-1 test password passwort passwd".split()
 )  # fmt: skip
 _NO_PASSWORD = re.compile(
     rb"""(?:.*\ .*                                                    # a sentence

@@ -64,6 +64,7 @@ class Commits:
     def __init__(self, path: Path) -> None:
         self._path = commits_file(path)
         self._file: int | None = None
+        self._page_size = 0
 
     def close(self) -> None:
         """Close the file."""
@@ -82,29 +83,22 @@ class Commits:
             yield
             if connection.total_changes() != before:
                 number = self._next(connection)
-                connection.execute(f"PRAGMA user_version = {number}")
+                connection.execute(f"PRAGMA user_version = {number}", can_cache=False)
         if number:
             self._acknowledge(connection, number)
 
     def are_missing(self, connection: "apsw.Connection") -> bool:
         """Return whether acknowledged commits are missing from what a connection sees."""
         # Read before the number in the database: another process may write meanwhile.
-        last, moved = self.last(), self.moved()
-        number = number_with_log(connection)
-        if number < last.number or number_in_file(connection) < moved:
-            return True
-        if number > last.number or last.frames == 0 or _checksum(connection, last.frames) == last.checksum:
-            return False
-        # Another process may have emptied the log meanwhile, or have begun a new one.
-        return number_in_file(connection) < number == number_with_log(connection)
+        known = self.known()
+        return self._are_missing(connection, known, number_with_log(connection))
 
-    def last(self) -> Mark:
-        """Return the last commit that was acknowledged."""
-        return self._newest(0)
-
-    def moved(self) -> int:
-        """Return the number of the last commit that a checkpoint certainly moved into the database."""
-        return self._newest(_BYTES).number
+    def known(self) -> tuple[Mark, int]:
+        """Return the last commit that was acknowledged, and the number of the last one that a checkpoint moved."""
+        with contextlib.suppress(OSError):
+            content = os.pread(self._opened(), 2 * _BYTES, 0)
+            return _newest(content[:_BYTES]), _newest(content[_BYTES:]).number
+        return Mark(), 0
 
     def checkpoint(self, connection: "apsw.Connection", mode: int) -> None:
         """Move the log into the database, and keep the number of the last commit that is certainly there then."""
@@ -116,7 +110,7 @@ class Commits:
     def keep_closed(self, path: Path) -> None:
         """Keep what a database holds whose log SQLite has removed, after it moved the log into the database."""
         number = number_in_header(path)
-        if 0 < number <= self.last().number:
+        if 0 < number <= self.known()[0].number:
             self._write(Mark(number), _PLACES)
 
     def begin_at(self, number: int) -> None:
@@ -126,13 +120,23 @@ class Commits:
         self._file = None
 
     def _next(self, connection: "apsw.Connection") -> int:
-        if self.are_missing(connection):
+        number = number_with_log(connection)
+        if self._are_missing(connection, self.known(), number):
             raise DatabaseError("overwritten")
-        return number_with_log(connection) + 1
+        return number + 1
+
+    def _are_missing(self, connection: "apsw.Connection", known: tuple[Mark, int], number: int) -> bool:
+        last, moved = known
+        if number < last.number or number_in_file(connection) < moved:
+            return True
+        if number > last.number or last.frames == 0 or self._checksum(connection, last.frames) == last.checksum:
+            return False
+        # Another process may have emptied the log meanwhile, or have begun a new one.
+        return number_in_file(connection) < number == number_with_log(connection)
 
     def _acknowledge(self, connection: "apsw.Connection", number: int) -> None:
         frames, moved = connection.wal_checkpoint(mode=driver().SQLITE_CHECKPOINT_NOOP)
-        self._write(Mark(number, frames, _checksum(connection, frames)), 0)
+        self._write(Mark(number, frames, self._checksum(connection, frames)), 0)
         if frames == moved:
             self._write(Mark(number), _PLACES)
 
@@ -141,14 +145,14 @@ class Commits:
         with contextlib.suppress(OSError):
             os.pwrite(self._opened(os.O_CREAT), _packed(mark), (first + mark.number % _PLACES) * _PLACE.size)
 
-    def _newest(self, start: int) -> Mark:
-        """Return the highest of the marks that were written whole."""
-        with contextlib.suppress(OSError):
-            content = os.pread(self._opened(), _BYTES, start)
-            whole = content[: len(content) // _PLACE.size * _PLACE.size]
-            marks = [(Mark(*mark), seal) for *mark, seal in _PLACE.iter_unpack(whole)]
-            return max((mark for mark, seal in marks if seal == _seal(mark)), default=Mark())
-        return Mark()
+    def _checksum(self, connection: "apsw.Connection", frames: int) -> int:
+        """Return the checksum of the last of some frames in the log; 0 if the log is shorter."""
+        if not frames:
+            return 0
+        if not self._page_size:
+            self._page_size = int(connection.execute("PRAGMA page_size").get)
+        place = _LOG_HEADER + (frames - 1) * (_FRAME_HEADER + self._page_size) + _CHECKSUM
+        return int.from_bytes(connection.read("main", _LOG, place, _CHECKSUM_BYTES)[1])
 
     def _opened(self, flags: int = 0) -> int:
         if self._file is None:
@@ -184,11 +188,15 @@ def number_with_log(connection: "apsw.Connection") -> int:
     return int(connection.execute("PRAGMA user_version").get)
 
 
-def _checksum(connection: "apsw.Connection", frames: int) -> int:
-    """Return the checksum of the last of some frames in the log; 0 if the log is shorter."""
-    size = connection.execute("PRAGMA page_size").get
-    place = _LOG_HEADER + (frames - 1) * (_FRAME_HEADER + size) + _CHECKSUM
-    return int.from_bytes(connection.read("main", _LOG, place, _CHECKSUM_BYTES)[1]) if frames > 0 else 0
+def _newest(content: bytes) -> Mark:
+    """Return the highest of the marks that were written whole."""
+    size = _PLACE.size
+    for place in sorted((content[at : at + size] for at in range(0, len(content) - size + 1, size)), reverse=True):
+        *found, seal = _PLACE.unpack(place)
+        mark = Mark(*found)
+        if seal == _seal(mark):
+            return mark
+    return Mark()
 
 
 def _packed(mark: Mark) -> bytes:

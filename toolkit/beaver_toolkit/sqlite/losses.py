@@ -64,12 +64,11 @@ def databases_with_losses(folder: Path) -> Iterator[Path]:
 def losses_of(path: Path) -> list[Loss]:
     """Return the losses of a database that the user has not accepted, oldest first."""
     try:
-        content = _notice(path).read_bytes()
+        return [_still_there(path, Loss(*each)) for each in json.loads(_notice(path).read_bytes())]
     except FileNotFoundError:
         return []
-    try:
-        return [_still_there(path, Loss(*each)) for each in json.loads(content)]
-    except (TypeError, ValueError):
+    except (OSError, TypeError, ValueError):
+        # The notice itself is damaged.
         return [Loss(0, 0, "", older=False)]
 
 
@@ -98,7 +97,8 @@ def find_loss(path: Path, commits: Commits) -> None:
         path: the database; no process has it open.
         commits: those of the database.
     """
-    last, moved, in_file = commits.last().number, commits.moved(), number_in_header(path)
+    mark, moved = commits.known()
+    last, in_file = mark.number, number_in_header(path)
     if not last:
         return
     log = path.with_name(f"{path.name}-wal")

@@ -13,8 +13,8 @@ from beaver_memory.store.postgres.queries import postgres_queries
 PACKAGE = "beaver_memory.store.postgres"
 _SQL = postgres_queries("preparation")
 
-_SUMS = 6
-"""The migration that adds checksums, which SQL does not make."""
+_SUMS = "session_summaries ADD COLUMN checksum"
+"""In the migration that adds checksums, which SQL does not make."""
 
 
 def read_scripts() -> tuple[str, ...]:
@@ -59,7 +59,7 @@ def _migrate(connection: Any, place: str, schema: str, scripts: Sequence[str]) -
             connection.execute(_SQL["make_history"])
         for number, script in enumerate(scripts[done:], done + 1):
             connection.execute(script)
-            if number == _SUMS:
+            if _SUMS in script:
                 _sum_summaries(connection)
             connection.execute(_SQL["add_version"], {"version": number})
     except (driver().ProgrammingError, driver().IntegrityError, driver().DataError) as error:

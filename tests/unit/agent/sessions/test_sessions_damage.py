@@ -45,7 +45,7 @@ async def shown(folder):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A folder of state with closed sessions, and what is shown of it."""
+    """A folder of state with closed sessions, and the messages and snippets that it shows."""
     folder = tmp_path_factory.mktemp("sessions") / "state"
     asyncio.run(filled(folder))
     return folder, asyncio.run(shown(folder))
