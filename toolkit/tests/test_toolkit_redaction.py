@@ -135,6 +135,7 @@ INNOCENT = [
     "commit 2fd4e1c67a2d28fced849ee1bb76e7391b93eb12",
     "cache_key = 'user_profile_settings_v2'",
     "密码是 password",
+    '"password": "required"',
     "IBAN GB82 WEST 1234 56, NO93 8601 1117 94",
     "order 4111 1111 1111 1112 of 0.4242424242424242",
     "DE89 3704 0044 0532 0130 01",
