@@ -5,14 +5,16 @@ later one denies or ends the earlier one, or if it names the thing that it repla
 live: a wrong memory beside a right one costs less than a lost one.
 """
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal
 
 import attrs
 
 from beaver_memory.reconcile.claims import NO_CLAIM, Attribute, Claim, claims_of, keywords_of, search_words
 from beaver_memory.reconcile.decision import Decision
+from beaver_memory.reconcile.findings import Finding, Verdict
+from beaver_memory.reconcile.topics import apart, by_topic
 from beaver_memory.records import MOST_LABELS, Memory, NewMemory
 
 MOST_STATEMENTS = 3
@@ -24,19 +26,10 @@ MOST_WORDS = 8
 FEW = 3
 """Words of a statement that can be contained in another one."""
 
+_WRITTEN = re.compile(r"[a-zA-Z0-9\u00c0-\u024f][\w'-]*|[\u3400-\u9fff]{1,12}")
+
 OTHER = "other"
 """The attribute that any noun names."""
-
-Verdict = Literal["UPDATE", "DELETE", "NONE"]
-
-
-@attrs.frozen(kw_only=True)
-class Finding:
-    """What a later statement does to an earlier one, and why."""
-
-    verdict: Verdict
-    reason: str
-
 
 class RuleJudge:
     """Decides by rules, without a model."""
@@ -69,6 +62,15 @@ def with_keywords(new: NewMemory) -> NewMemory:
     return attrs.evolve(new, keywords=tuple(dict.fromkeys([*new.keywords, *words]))[:MOST_LABELS])
 
 
+def words_of(memory: NewMemory) -> tuple[str, ...]:
+    """Return the words of a short memory as they are written; none of a longer one."""
+    text = text_of(memory)
+    said = claims_of(text)
+    if len(said) > MOST_STATEMENTS:
+        return ()
+    return tuple(dict.fromkeys(_WRITTEN.findall(text)))
+
+
 def text_of(memory: NewMemory) -> str:
     """Return the text of a memory."""
     return "\n".join(part for part in (memory.title, memory.narrative, *memory.facts) if part)
@@ -78,6 +80,7 @@ def finding(earlier: Claim, later: Claim) -> Finding | None:
     """Return what a later statement does to an earlier one; `None` if both can be true."""
     if NO_CLAIM in (earlier, later):
         return None
+    later = _marked(earlier, later)
     if earlier.planned or later.planned or earlier.past or later.past:
         return None
     if said_again := _repeated(earlier, later):
@@ -91,6 +94,7 @@ def finding(earlier: Claim, later: Claim) -> Finding | None:
         or _by_attribute(earlier, later)
         or _by_denial(earlier, later)
         or _by_form(earlier, later)
+        or by_topic(earlier, later)
     )
 
 
@@ -131,6 +135,14 @@ def _decision(event: Verdict, places: tuple[int, ...], found: Sequence[Finding |
     return Decision(event=event, places=places, reason="" if first is None else first.reason)
 
 
+def _marked(earlier: Claim, later: Claim) -> Claim:
+    """Return the later statement without its mark of a change if it calls only another thing new."""
+    only_new = later.renewed and not later.changes_otherwise
+    if only_new and not later.renewed & earlier.content and not later.attributes.keys() & earlier.attributes.keys() - {OTHER}:
+        return attrs.evolve(later, changes=False)
+    return later
+
+
 # --- The rules --------------------------------------------------------------------------------------------------------
 
 
@@ -150,7 +162,8 @@ def _repeated(earlier: Claim, later: Claim) -> Finding | None:
 def _by_replacement(earlier: Claim, later: Claim) -> Finding | None:
     """The later statement names what it replaces, and the earlier one says that."""
     given_up = later.replaced & earlier.content
-    if given_up and 2 * len(given_up) >= len(later.replaced) and not earlier.ends:
+    enough = len(given_up) if later.language == "zh" else 2 * len(given_up)
+    if given_up and enough >= len(later.replaced) and not earlier.ends:
         return Finding(verdict="DELETE", reason="replaced")
     return None
 
@@ -173,6 +186,8 @@ def _is_single(name: str, earlier: Claim, later: Claim) -> bool:
     """Return whether an attribute has one value at a time, as two statements use it."""
     if later.changes:
         return name != OTHER or not earlier.attributes[name].subject <= (earlier.kin | earlier.names)
+    if earlier.attributes[name].marked:
+        return False
     if name == OTHER:
         numbers = earlier.numbers.intersection(earlier.attributes[name].value)
         return bool(numbers and later.numbers.intersection(later.attributes[name].value))
@@ -190,6 +205,8 @@ def _by_denial(earlier: Claim, later: Claim) -> Finding | None:
     core = denied.kept - denied.several - relations or denied.kept
     common = core & other.content
     if not common - denied.numbers or 2 * len(common) < len(core):
+        return None
+    if denied.topics and not denied.topics & other.topics:
         return None
     if not _same_holder(denied, other, core):
         return None
@@ -217,7 +234,7 @@ def _by_form(earlier: Claim, later: Claim) -> Finding | None:
         return None
     if len(before) == len(after) == 1 and before <= earlier.numbers and after <= later.numbers:
         return Finding(verdict="DELETE", reason="other_number")
-    same_head = earlier.own or earlier.words[0] in common
+    same_head = (earlier.own or earlier.words[0] in common) and not apart(earlier, later)
     many = max(len(earlier.content), len(later.content))
     if later.changes and same_head and not several and many <= MOST_WORDS and 2 * len(common) >= many:
         return Finding(verdict="DELETE", reason="marked_change")
@@ -243,7 +260,7 @@ def _same_subject(earlier: Claim, later: Claim, before: Attribute, after: Attrib
         return False
     extra = one ^ other
     if before.of_things:
-        return later.changes and not extra & (earlier.names | later.names)
+        return bool(one and other) and later.changes and not extra & (earlier.names | later.names)
     return bool(one and other) and (later.changes or not extra & (earlier.names | later.names))
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import attrs
 
-from beaver_memory.reconcile.vocabulary.word_forms import characters, english_words, german_words
+from beaver_memory.reconcile.vocabulary.word_forms import characters, english_words, german_words, pairs_of
 
 NOTHING = "(?!)"
 """An expression that finds nothing."""
@@ -35,6 +35,7 @@ class Family:
         triggers: words that belong to the attribute and not to the subject.
         of_things: everything else in the statement names the subject. Otherwise a statement in the first person is
             about the speaker, whatever else it holds.
+        marked: it may have several values at a time, unless a change is marked.
         found_by: words to search for, by which a statement with other words for the attribute is found.
     """
 
@@ -42,6 +43,7 @@ class Family:
     patterns: tuple[re.Pattern[str], ...]
     triggers: re.Pattern[str]
     of_things: bool = False
+    marked: bool = False
     found_by: str = ""
 
 
@@ -54,16 +56,22 @@ class Vocabulary:
         idle: words that name neither a subject nor a value.
         names: finds names by the way they are written, as far as the language shows it.
         numbers: words for numbers.
+        weak: words that are in statements about anything, for example verbs like "use".
+        kinds: words of one kind, for example days, each with the name of its kind.
+        same: words that mean the same, each with one of them.
         contrasts: words that tell two things of a kind apart.
         kin: words for people by their relation to the speaker, each with one name.
         first_person: words for the speaker.
         asides: phrases of time and circumstance that are left out.
         changes: marks of a change: the statement holds in place of another one.
+        newness: finds the thing that is called new, in the group `x`; a mark of a change of that thing alone.
+        quotes: finds the words of another speaker.
         additions: marks of an addition: the other one holds too.
         endings: marks of an end or a denial.
         past: marks of a state that had ended already.
         plans: marks of a state that does not hold yet, or perhaps never.
         events: marks of something that happened once.
+        roles: relations that one person has at a time to a thing, for example to lead it.
         several: words for actions and attributes that have several values at a time.
         replacements: each finds the thing that was given up, in the group `x`.
         families: the attributes.
@@ -73,23 +81,36 @@ class Vocabulary:
     idle: frozenset[str]
     names: re.Pattern[str]
     numbers: frozenset[str]
+    weak: frozenset[str]
+    kinds: Mapping[str, str]
+    same: Mapping[str, str]
     contrasts: frozenset[str]
     kin: Mapping[str, str]
     first_person: re.Pattern[str]
     asides: re.Pattern[str]
     changes: re.Pattern[str]
+    newness: re.Pattern[str]
+    quotes: re.Pattern[str]
     additions: re.Pattern[str]
     endings: re.Pattern[str]
     past: re.Pattern[str]
     plans: re.Pattern[str]
     events: re.Pattern[str]
+    roles: re.Pattern[str]
     several: re.Pattern[str]
     replacements: tuple[re.Pattern[str], ...]
     families: tuple[Family, ...]
 
     def words(self, text: str) -> list[str]:
         """Return the words of a text that name a subject or a value, in one form each."""
-        return [word for word in _WORDS[self.language](text, self.idle) if word not in self.idle]
+        found = (word for word in _WORDS[self.language](text, self.idle) if word not in self.idle)
+        return [self.same.get(word, word) for word in found]
+
+    def topics(self, text: str) -> frozenset[str]:
+        """Return the words of a text that tell what it is about; of Chinese, each two neighbouring characters."""
+        if self.language == "zh":
+            return frozenset(pairs_of(text, self.idle)) - self.weak
+        return frozenset(self.words(text)) - self.weak - self.numbers - self.kinds.keys()
 
     def kin_in(self, text: str) -> frozenset[str]:
         """Return the names of the relations in a text."""
@@ -114,9 +135,14 @@ def vocabulary(language: str) -> Vocabulary:
         idle=frozenset([*given["words"]["idle"].split(), *_forms(language, given["words"]["idle"])]),
         names=re.compile(given["words"].get("names", NOTHING)),
         numbers=frozenset(given["words"]["numbers"].split()),
+        weak=frozenset(_forms(language, given["words"]["weak"])),
+        kinds={word: texts.split()[0] for texts in given["words"]["kinds"] for word in _forms(language, texts)},
+        same={word: _forms(language, texts)[0] for texts in given["words"]["same"] for word in _forms(language, texts)},
         contrasts=frozenset(_forms(language, given["words"]["contrasts"])),
         kin={word: names.split()[0] for names in given["words"]["kin"] for word in names.split()},
         replacements=tuple(_pattern(text, parts) for text in given["marks"].pop("replacements")),
+        newness=_pattern("|".join(given["marks"].pop("newness")), parts),
+        quotes=_pattern("|".join(given["marks"].pop("quotes")), parts),
         families=tuple(
             _family(name, each, parts, given["noun"], spaced=spaced) for name, each in given["attributes"].items()
         ),
@@ -141,6 +167,7 @@ def _family(
         patterns=tuple(_pattern(text, parts) for text in texts),
         triggers=_marks([given.get("triggers", NOTHING)], parts, spaced=spaced),
         of_things=given.get("of_things", False),
+        marked=given.get("marked", False),
         found_by=given.get("found_by", ""),
     )
 
