@@ -7,6 +7,7 @@ from functools import lru_cache
 import attrs
 
 from beaver_memory.reconcile.vocabulary.reader import Family, Vocabulary, vocabulary
+from beaver_memory.reconcile.vocabulary.word_forms import pairs_of
 
 LONGEST = 4_000
 """Characters of a text that are parsed."""
@@ -25,8 +26,11 @@ _GERMAN = re.compile(
     r"[\u00e4\u00f6\u00fc\u00df]|\b(?:ich|du|mich|mir|uns|unter|jetzt|neue|neuer|neues|wohnt|lebt|gezogen|nach|seit|kein|keine|als|wurde|sind|war|sich|um|vom|zum|zur|beim|ist|der|die|das|und|nicht|mein|meine|wir|unser|unsere|hat|habe|haben|kein|keinen|auch|noch|sehr|gern|wird|werden|läuft|laufen|montags|dienstags|mittwochs|donnerstags|freitags|samstags|bin|bist|seid|wenn|oder|aber|aus|beim|mal|mehr|den|dem|auf|zu|bei|von|im|am|ein|eine|hat|habe|f\u00fcr|mit|heisst)\b",
     re.IGNORECASE,
 )
+_GERMAN_ENDINGS = re.compile(
+    r"\b(?:unser\w+|mein\w+|sein\w+|ihr\w+|ein\w+|\w+(?:ung|keit|heit|lich|ieren)|(?!seven|open|often|even|when|then|been|taken|listen|happen)[a-z]{3,}en)\b"
+)
 _ENGLISH = re.compile(
-    r"\b(?:i|i'm|the|is|are|my|our|we|and|to|of|at|a(?= )|on|for|with|has|have|it|not|from|by|does|now|used)\b",
+    r"\b(?:i|i'm|the|is|are|my|our|we|and|to|of|at|a(?= )|on|for|with|has|have|it|not|from|by|does|now|used|they|he|she|this|that|these|us|was|were|been|got|an|as|every|more|who|which|all|out|up|down|me|him|them|his|her|their|your|you|and|but|just|took|goes|go|per)\b",
     re.IGNORECASE,
 )
 _LABEL = re.compile(r"^\s*(?:\[[^\]]{0,60}\]\s*)?(?:[A-Z][\w-]{0,30}:\s+(?=[A-Z\u4e00-\u9fff]))?")
@@ -81,6 +85,12 @@ class Claim:
         contrasts: its words that tell things of a kind apart.
         attributes: its attributes, by the name of their family.
         replaced: the words for the thing that was given up.
+        strong: its words but for those that are in statements about anything; of Chinese, its topics.
+        sequence: its topics in order, if it is Chinese.
+        modifiers: what stands directly before each of its topics; see `Vocabulary.modifiers`.
+        relation: whether it says what its subject has (0) or is (1); `None` for anything else, or for both.
+        denies: it denies something, and does not say that it has ended.
+        perfect: see `Vocabulary`.
         changes_otherwise: it has a mark of a change beside that something is new.
         changes, additive, ends, past, planned, happened, several: see `Vocabulary`; the words of another speaker count
             as planned.
@@ -101,6 +111,12 @@ class Claim:
     contrasts: frozenset[str] = frozenset()
     attributes: Mapping[str, Attribute] = attrs.field(factory=dict)
     replaced: frozenset[str] = frozenset()
+    strong: frozenset[str] = frozenset()
+    sequence: tuple[str, ...] = ()
+    modifiers: Mapping[str, str] = attrs.field(factory=dict)
+    relation: int | None = None
+    denies: bool = False
+    perfect: bool = False
     changes_otherwise: bool = False
     changes: bool = False
     additive: bool = False
@@ -124,7 +140,9 @@ def language_of(text: str) -> str:
     """Return the language of a text: `zh`, `de` or `en`."""
     if _CHINESE.search(text):
         return "zh"
-    return "de" if len(_GERMAN.findall(text)) > len(_ENGLISH.findall(text)) else "en"
+    return (
+        "de" if len(_GERMAN.findall(text)) + len(_GERMAN_ENDINGS.findall(text)) > len(_ENGLISH.findall(text)) else "en"
+    )
 
 
 @lru_cache(maxsize=KNOWN)
@@ -174,10 +192,18 @@ def _claim(statement: str) -> Claim:
     words = tuple(known.words(known.changes.sub(" ", bare)) or known.words(bare))
     own, kin = known.first_person.search(statement) is not None, known.kin_in(statement)
     names = frozenset(known.words(" ".join(known.names.findall(statement)))) & set(words)
+    topics = known.topics(known.changes.sub(" ", bare))
     return Claim(
         language=known.language,
         words=words,
-        topics=known.topics(known.changes.sub(" ", bare)),
+        topics=topics,
+        strong=topics if known.language == "zh" else frozenset(words) - known.weak,
+        denies=known.endings.search(known.plain.sub(" ", statement)) is None
+        and known.endings.search(statement) is not None,
+        sequence=tuple(pairs_of(known.changes.sub(" ", bare), known.idle)) if known.language == "zh" else (),
+        modifiers=known.modifiers(known.changes.sub(" | ", bare)),
+        relation=_relation(known, statement),
+        perfect=known.perfect.search(statement) is not None,
         kinds={word: known.kinds[word] for word in words if word in known.kinds},
         subject=_subject_name(known, statement, names),
         renewed=frozenset(word for match in known.newness.finditer(statement) for word in known.words(match["x"])),
@@ -194,6 +220,11 @@ def _claim(statement: str) -> Claim:
         several=frozenset(known.words(" ".join(match[0] for match in known.several.finditer(statement)))),
         **_marks(known, statement, bare),
     )
+
+
+def _relation(known: Vocabulary, statement: str) -> int | None:
+    found = [number for number, expression in enumerate(known.relations) if expression.search(statement)]
+    return found[0] if len(found) == 1 else None
 
 
 def _subject_name(known: Vocabulary, statement: str, names: frozenset[str]) -> str:

@@ -31,6 +31,7 @@ _WRITTEN = re.compile(r"[a-zA-Z0-9\u00c0-\u024f][\w'-]*|[\u3400-\u9fff]{1,12}")
 OTHER = "other"
 """The attribute that any noun names."""
 
+
 class RuleJudge:
     """Decides by rules, without a model."""
 
@@ -138,7 +139,11 @@ def _decision(event: Verdict, places: tuple[int, ...], found: Sequence[Finding |
 def _marked(earlier: Claim, later: Claim) -> Claim:
     """Return the later statement without its mark of a change if it calls only another thing new."""
     only_new = later.renewed and not later.changes_otherwise
-    if only_new and not later.renewed & earlier.content and not later.attributes.keys() & earlier.attributes.keys() - {OTHER}:
+    if (
+        only_new
+        and not later.renewed & earlier.content
+        and not later.attributes.keys() & earlier.attributes.keys() - {OTHER}
+    ):
         return attrs.evolve(later, changes=False)
     return later
 
@@ -152,7 +157,10 @@ def _repeated(earlier: Claim, later: Claim) -> Finding | None:
         return None
     if earlier.words == later.words:
         return Finding(verdict="NONE", reason="same_words")
-    if len(later.words) >= FEW and _within(later.words, earlier.words):
+    if later.changes and earlier.numbers - later.content and _within(later.words, earlier.words):
+        # "I have a cat now", after "I have three cats".
+        return Finding(verdict="DELETE", reason="other_number")
+    if len(later.words) >= FEW and _within(later.words, earlier.words) and not later.changes:
         return Finding(verdict="NONE", reason="fewer_words")
     if len(earlier.words) >= FEW and _within(earlier.words, later.words) and not later.changes:
         return Finding(verdict="UPDATE", reason="more_words")
@@ -198,6 +206,8 @@ def _by_denial(earlier: Claim, later: Claim) -> Finding | None:
     """One of them denies or ends what the other one says."""
     if later.ends == earlier.ends or (earlier.ends and earlier.happened):
         return None
+    if earlier.ends and not earlier.denies and later.renewed & earlier.content:
+        return None  # "I sold my old bike", and "I have a new bike".
     denied, other = (later, earlier) if later.ends else (earlier, later)
     if not later.ends and not later.changes and denied.words[-1:] != other.words[-1:]:
         return None
@@ -205,6 +215,10 @@ def _by_denial(earlier: Claim, later: Claim) -> Finding | None:
     core = denied.kept - denied.several - relations or denied.kept
     common = core & other.content
     if not common - denied.numbers or 2 * len(common) < len(core):
+        return None
+    if denied.kin and denied.kin != other.kin:
+        return None
+    if denied.denies and not core - denied.numbers <= other.content:
         return None
     if denied.topics and not denied.topics & other.topics:
         return None

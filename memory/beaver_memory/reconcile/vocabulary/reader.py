@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -64,15 +65,18 @@ class Vocabulary:
         first_person: words for the speaker.
         asides: phrases of time and circumstance that are left out.
         changes: marks of a change: the statement holds in place of another one.
+        perfect: marks of something that has happened, and so may have changed something.
         newness: finds the thing that is called new, in the group `x`; a mark of a change of that thing alone.
         quotes: finds the words of another speaker.
         additions: marks of an addition: the other one holds too.
         endings: marks of an end or a denial.
+        plain: marks of a denial that tells of no end.
         past: marks of a state that had ended already.
         plans: marks of a state that does not hold yet, or perhaps never.
         events: marks of something that happened once.
         roles: relations that one person has at a time to a thing, for example to lead it.
         several: words for actions and attributes that have several values at a time.
+        relations: what tells that a statement says what its subject has, and what it is.
         replacements: each finds the thing that was given up, in the group `x`.
         families: the attributes.
     """
@@ -89,15 +93,18 @@ class Vocabulary:
     first_person: re.Pattern[str]
     asides: re.Pattern[str]
     changes: re.Pattern[str]
+    perfect: re.Pattern[str]
     newness: re.Pattern[str]
     quotes: re.Pattern[str]
     additions: re.Pattern[str]
     endings: re.Pattern[str]
+    plain: re.Pattern[str]
     past: re.Pattern[str]
     plans: re.Pattern[str]
     events: re.Pattern[str]
     roles: re.Pattern[str]
     several: re.Pattern[str]
+    relations: tuple[re.Pattern[str], ...]
     replacements: tuple[re.Pattern[str], ...]
     families: tuple[Family, ...]
 
@@ -110,7 +117,21 @@ class Vocabulary:
         """Return the words of a text that tell what it is about; of Chinese, each two neighbouring characters."""
         if self.language == "zh":
             return frozenset(pairs_of(text, self.idle)) - self.weak
-        return frozenset(self.words(text)) - self.weak - self.numbers - self.kinds.keys()
+        words = frozenset(word for word in self.words(text) if not any(map(str.isdigit, word)))
+        return words - self.weak - self.numbers - self.kinds.keys()
+
+    def modifiers(self, text: str) -> dict[str, str]:
+        """Return the word directly before each topic of a text, where that is a topic too; of Chinese, the character."""
+        if self.language == "zh":
+            pairs = pairs_of(text, self.idle)
+            return {after: before for before, after in pairwise(pairs) if before[-1] == after[0]}
+        topics = self.topics(text)
+        raw = [*map(self._form, text.split())]
+        named = topics | self.contrasts
+        return {after: before for before, after in pairwise(raw) if before in named and after in topics}
+
+    def _form(self, word: str) -> str:
+        return next(iter(self.words(word)), "")
 
     def kin_in(self, text: str) -> frozenset[str]:
         """Return the names of the relations in a text."""
@@ -141,6 +162,7 @@ def vocabulary(language: str) -> Vocabulary:
         contrasts=frozenset(_forms(language, given["words"]["contrasts"])),
         kin={word: names.split()[0] for names in given["words"]["kin"] for word in names.split()},
         replacements=tuple(_pattern(text, parts) for text in given["marks"].pop("replacements")),
+        relations=tuple(_marks([text], parts, spaced=spaced) for text in given["marks"].pop("relations")),
         newness=_pattern("|".join(given["marks"].pop("newness")), parts),
         quotes=_pattern("|".join(given["marks"].pop("quotes")), parts),
         families=tuple(
@@ -160,7 +182,9 @@ def _family(
     texts = list(given.get("patterns", ()))
     if "nouns" in given:
         # An attribute without other words for it has nouns that mean different things, so the noun is of the subject.
-        named = f"(?:{given['nouns']})" if "found_by" in given else f"(?P<n>{given['nouns']})"
+        prefix = noun.get("prefix", "")
+        known = f"(?P<n>{prefix})(?:{given['nouns']})" if prefix else f"(?:{given['nouns']})"
+        named = known if "found_by" in given else f"(?P<n>{prefix}(?:{given['nouns']}))"
         texts += [text.replace("{noun}", noun["named"].replace("{nouns}", named)) for text in noun["patterns"]]
     return Family(
         name=name,

@@ -5,10 +5,10 @@ from collections.abc import Collection
 from functools import cache
 from itertools import pairwise
 
-_ENGLISH = re.compile(r"[^\W_]+(?:[.:@/_-][^\W_]+)*(?:['\u2019][a-z]{1,2}\b)?")
+_ENGLISH = re.compile(r"[^\W_]+(?:[.:@/_-][^\W_]+|(?<=\d),\d{3})*(?:['\u2019][a-z]{1,2}\b)?")
 _CLITIC = re.compile(r"(?:n['\u2019]t|['\u2019][a-z]{1,2})$")
 _GERMAN = re.compile(r"[^\W_]+(?:[.:@/_-][^\W_]+)*")
-_PARTS = re.compile(r"[a-z][\w.@:+-]*|[\u3400-\u9fff]+", re.ASCII)
+_PARTS = re.compile(r"[a-z0-9][\w.@:+-]*|[\u3400-\u9fff]+", re.ASCII)
 _CHINESE = re.compile(r"[a-z0-9][\w.@:+-]*|[\u3400-\u9fff]", re.ASCII)
 _GERMAN_ENDINGS = ("en", "em", "er", "es", "e", "n", "s")
 _SHORTEST = 3
