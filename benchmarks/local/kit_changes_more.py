@@ -1,4 +1,4 @@
-"""More facts that change and pairs that both hold, of the seen set: other subjects, other ways to say them, and traps."""
+"""More facts that change and pairs that both hold, which the authors of the rules look at: other subjects, traps."""
 # ruff: noqa: RUF001
 
 from collections.abc import Sequence

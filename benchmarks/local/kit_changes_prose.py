@@ -1,4 +1,4 @@
-"""Facts that change and pairs that both hold, of the seen set, as people write them: longer and in other words."""
+"""Facts that change and pairs that both hold, as people write them, which the authors of the rules look at."""
 # ruff: noqa: RUF001
 
 from kit_changes_more import _changes, _pairs

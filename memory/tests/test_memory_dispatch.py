@@ -72,7 +72,7 @@ async def test_an_operation_is_carried_out_by_name(place):
     told = json.loads(json.dumps(attrs.asdict(found)))
     (hit,) = told["report"]["hits"]
 
-    assert ("done", [{"id": 1, "outcome": "stored", "mentions": 1}]) == (
+    assert ("done", [{"id": 1, "outcome": "stored", "mentions": 1, "superseded": []}]) == (
         written.status,
         list(written.report["outcomes"]),
     )

@@ -23,14 +23,17 @@ KNOWN = 4_096
 
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 _GERMAN = re.compile(
-    r"[\u00e4\u00f6\u00fc\u00df]|\b(?:ich|du|mich|mir|uns|unter|jetzt|neue|neuer|neues|wohnt|lebt|gezogen|nach|seit|kein|keine|als|wurde|sind|war|sich|um|vom|zum|zur|beim|ist|der|die|das|und|nicht|mein|meine|wir|unser|unsere|hat|habe|haben|kein|keinen|auch|noch|sehr|gern|wird|werden|läuft|laufen|montags|dienstags|mittwochs|donnerstags|freitags|samstags|bin|bist|seid|wenn|oder|aber|aus|beim|mal|mehr|den|dem|auf|zu|bei|von|im|am|ein|eine|hat|habe|f\u00fcr|mit|heisst)\b",
+    r"[\u00e4\u00f6\u00fc\u00df]|\b(?:ich|du|mich|mir|uns|unter|jetzt|neue|neuer|neues|wohnt|lebt|gezogen|nach|seit|kein|keine|als|wurde|sind|war|sich|um|vom|zum|zur|beim|ist|der|die|das|und|nicht|mein|meine|wir|unser|unsere|hat|habe|haben|kein|keinen|auch|noch|sehr|gern|wird|werden|l\u00e4uft|laufen|montags|dienstags|mittwochs|donnerstags|freitags|samstags|bin|bist|seid|wenn|oder|aber|aus|beim|mal|mehr|den|dem|auf|zu|bei|von|im|am|ein|eine|hat|habe|f\u00fcr|mit|heisst)\b",
     re.IGNORECASE,
 )
 _GERMAN_ENDINGS = re.compile(
-    r"\b(?:unser\w+|mein\w+|sein\w+|ihr\w+|ein\w+|\w+(?:ung|keit|heit|lich|ieren)|(?!seven|open|often|even|when|then|been|taken|listen|happen)[a-z]{3,}en)\b"
+    r"\b(?:unser\w+|mein\w+|sein\w+|ihr\w+|ein\w+|\w+(?:ung|keit|heit|lich|ieren)"
+    r"|(?!seven|open|often|even|when|then|been|taken|listen|happen)[a-z]{3,}en)\b"
 )
 _ENGLISH = re.compile(
-    r"\b(?:i|i'm|the|is|are|my|our|we|and|to|of|at|a(?= )|on|for|with|has|have|it|not|from|by|does|now|used|they|he|she|this|that|these|us|was|were|been|got|an|as|every|more|who|which|all|out|up|down|me|him|them|his|her|their|your|you|and|but|just|took|goes|go|per)\b",
+    r"\b(?:i|i'm|the|is|are|my|our|we|and|to|of|at|a(?= )|on|for|with|has|have|it|not|from|by|does|now|used|they|he|she"
+    r"|this|that|these|us|was|were|been|got|an|as|every|more|who|which|all|out|up|down|me|him|them|his|her|their|your|you|and"
+    r"|but|just|took|goes|go|per)\b",
     re.IGNORECASE,
 )
 _LABEL = re.compile(r"^\s*(?:\[[^\]]{0,60}\]\s*)?(?:[A-Z][\w-]{0,30}:\s+(?=[A-Z\u4e00-\u9fff]))?")

@@ -14,7 +14,7 @@ import attrs
 from beaver_memory.reconcile.claims import NO_CLAIM, Attribute, Claim, claims_of, keywords_of, search_words
 from beaver_memory.reconcile.decision import Decision
 from beaver_memory.reconcile.findings import Finding, Verdict
-from beaver_memory.reconcile.topics import apart, by_topic
+from beaver_memory.reconcile.topics import apart, by_topic, differ_in_relation
 from beaver_memory.records import MOST_LABELS, Memory, NewMemory
 
 MOST_STATEMENTS = 3
@@ -171,7 +171,9 @@ def _by_replacement(earlier: Claim, later: Claim) -> Finding | None:
     """The later statement names what it replaces, and the earlier one says that."""
     given_up = later.replaced & earlier.content
     enough = len(given_up) if later.language == "zh" else 2 * len(given_up)
-    if given_up and enough >= len(later.replaced) and not earlier.ends:
+    # "I have a new phone", and "I got rid of my old phone".
+    is_other = bool(earlier.renewed & given_up and later.contrasts - earlier.contrasts)
+    if given_up and enough >= len(later.replaced) and not earlier.ends and not is_other:
         return Finding(verdict="DELETE", reason="replaced")
     return None
 
@@ -204,27 +206,34 @@ def _is_single(name: str, earlier: Claim, later: Claim) -> bool:
 
 def _by_denial(earlier: Claim, later: Claim) -> Finding | None:
     """One of them denies or ends what the other one says."""
-    if later.ends == earlier.ends or (earlier.ends and earlier.happened):
+    # "I sold my old bike", and "I have a new bike".
+    is_over = earlier.ends and (earlier.happened or (not earlier.denies and later.renewed & earlier.content))
+    is_over = is_over or bool(later.ends and earlier.renewed & later.content and later.contrasts - earlier.contrasts)
+    if later.ends == earlier.ends or is_over:
         return None
-    if earlier.ends and not earlier.denies and later.renewed & earlier.content:
-        return None  # "I sold my old bike", and "I have a new bike".
     denied, other = (later, earlier) if later.ends else (earlier, later)
     if not later.ends and not later.changes and denied.words[-1:] != other.words[-1:]:
         return None
-    relations = frozenset("".join(denied.kin)) if denied.language == "zh" else denied.kin
-    core = denied.kept - denied.several - relations or denied.kept
-    common = core & other.content
-    if not common - denied.numbers or 2 * len(common) < len(core):
-        return None
-    if denied.kin and denied.kin != other.kin:
-        return None
-    if denied.denies and not core - denied.numbers <= other.content:
-        return None
-    if denied.topics and not denied.topics & other.topics:
-        return None
-    if not _same_holder(denied, other, core):
+    core = _core(denied)
+    if not _is_denied(denied, other, core) or not _same_holder(denied, other, core):
         return None
     return Finding(verdict="DELETE", reason="denied")
+
+
+def _core(denied: Claim) -> frozenset[str]:
+    """Return the words of what a statement denies."""
+    relations = frozenset("".join(denied.kin)) if denied.language == "zh" else denied.kin
+    return denied.kept - denied.several - relations or denied.kept
+
+
+def _is_denied(denied: Claim, other: Claim, core: frozenset[str]) -> bool:
+    """Return whether a statement denies another one, rather than one in some words of it."""
+    common = core & other.content
+    if not common - denied.numbers or 2 * len(common) < len(core):
+        return False
+    if (denied.kin and denied.kin != other.kin) or (denied.denies and not core - denied.numbers <= other.content):
+        return False
+    return not denied.topics or bool(denied.topics & other.topics)
 
 
 def _same_holder(denied: Claim, other: Claim, core: frozenset[str]) -> bool:
@@ -249,6 +258,7 @@ def _by_form(earlier: Claim, later: Claim) -> Finding | None:
     if len(before) == len(after) == 1 and before <= earlier.numbers and after <= later.numbers:
         return Finding(verdict="DELETE", reason="other_number")
     same_head = (earlier.own or earlier.words[0] in common) and not apart(earlier, later)
+    same_head = same_head and not differ_in_relation(earlier, later)
     many = max(len(earlier.content), len(later.content))
     if later.changes and same_head and not several and many <= MOST_WORDS and 2 * len(common) >= many:
         return Finding(verdict="DELETE", reason="marked_change")

@@ -121,7 +121,7 @@ class Vocabulary:
         return words - self.weak - self.numbers - self.kinds.keys()
 
     def modifiers(self, text: str) -> dict[str, str]:
-        """Return the word directly before each topic of a text, where that is a topic too; of Chinese, the character."""
+        """Return what stands directly before each topic of a text: a topic, or a word that tells things apart."""
         if self.language == "zh":
             pairs = pairs_of(text, self.idle)
             return {after: before for before, after in pairwise(pairs) if before[-1] == after[0]}
@@ -155,7 +155,7 @@ def vocabulary(language: str) -> Vocabulary:
         language=language,
         idle=frozenset([*given["words"]["idle"].split(), *_forms(language, given["words"]["idle"])]),
         names=re.compile(given["words"].get("names", NOTHING)),
-        numbers=frozenset(given["words"]["numbers"].split()),
+        numbers=frozenset([*given["words"]["numbers"].split(), *_forms(language, given["words"]["numbers"])]),
         weak=frozenset(_forms(language, given["words"]["weak"])),
         kinds={word: texts.split()[0] for texts in given["words"]["kinds"] for word in _forms(language, texts)},
         same={word: _forms(language, texts)[0] for texts in given["words"]["same"] for word in _forms(language, texts)},
