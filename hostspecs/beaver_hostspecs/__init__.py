@@ -46,6 +46,7 @@ from beaver_hostspecs.plugins import (
     Setup,
     Shell,
     SmallModel,
+    StoredSession,
     Tool,
 )
 from beaver_hostspecs.reports import Fact, OutcomeKind, Personal, Report
@@ -54,6 +55,8 @@ from beaver_hostspecs.secrets import Secret
 from beaver_hostspecs.turns import (
     Actors,
     Answer,
+    Compaction,
+    CompactionReason,
     DropReason,
     HostRef,
     Message,
@@ -80,6 +83,8 @@ __all__ = [
     "Clock",
     "Command",
     "CommandContext",
+    "Compaction",
+    "CompactionReason",
     "ConfigurationError",
     "ConfigurationNotTrusted",
     "Contribution",
@@ -116,6 +121,7 @@ __all__ = [
     "Setup",
     "Shell",
     "SmallModel",
+    "StoredSession",
     "SystemClock",
     "Tool",
     "ToolRegistry",

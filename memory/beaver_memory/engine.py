@@ -254,16 +254,15 @@ class MemoryEngine:
         )
         guess = None if self.is_joint else self._own_layer.guess(query.filters, model)
         if guess is not None:
-            answer = self._answer(query, sought, guess.sources, guess.read)
+            answer = self._answer(query, sought, guess.sources, guess.read, trouble)
             if guess.was_right:
-                return attrs.evolve(answer, keyword_only=trouble)
+                return answer
         try:
             each = self._each(lambda layer: layer.sources(query.filters, model, sought.wanted))
         except MemoryError:
             return self._without_index(query, terms, trouble)
         sources = [source for some in each for source in some]
-        answer = self._answer(query, sought, sources, lambda ids: self.store.get(ids, query.filters))
-        return attrs.evolve(answer, keyword_only=trouble)
+        return self._answer(query, sought, sources, lambda ids: self.store.get(ids, query.filters), trouble)
 
     def terms(self, text: str) -> frozenset[int]:
         """Return the terms of a text: the same for a word and its other forms."""
@@ -296,13 +295,15 @@ class MemoryEngine:
         sought: "_Sought",
         sources: Sequence[SearchSource],
         read: Callable[[list[int]], list[Memory]],
+        trouble: str | None,
     ) -> Answer:
         """Return the memories that some indexes rank best."""
         found = gather(sources, sought.wanted.terms, sought.vector, wide=sought.wanted.width)
         names = np.array(self._analyser.names(query.text), "u8")
         ranked = FORMULAS[query.formula](found, names, query.filters.now.timestamp(), self._weights, sought.scale)
         ranked = measured(ranked, fit(found, found.whole, sought.scale))
-        return Answer(hits=hits(best_of(found, ranked, query), read, ranked.shares, query), total=found.size)
+        chosen = hits(best_of(found, ranked, query), read, ranked.shares, query)
+        return Answer(hits=chosen, keyword_only=trouble, total=found.size)
 
     def _matching(self, query: Query, terms: Sequence[int]) -> Answer:
         """Return the memories that hold the patterns of a query, ranked by its words."""

@@ -16,6 +16,7 @@ from beaver_memory.store.checksums import (
     access_part,
     change_checksum,
     memory_checksum,
+    texts_checksum,
     vector_checksum,
 )
 
@@ -54,12 +55,13 @@ def checksum(**changes: Any) -> int:
 
 
 def test_the_layout_is_fixed() -> None:
-    """The checksums of a memory, an embedding and an entry of a history are the same in every version and store."""
+    """The checksums of a memory, an embedding, an entry of a history and a summary are the same in every version and store."""
     assert (
         checksum(),
         vector_checksum(7, "model", b"\0\x3c"),
         change_checksum(7, "UPDATE", AT, "{}", '{"title": "x"}'),
-    ) == (2_343_617_472, 3_145_382_667, 1_122_819)
+        texts_checksum(ANN, "caf\u00e9", "caf\u00e9".encode(), 7),
+    ) == (2_343_617_472, 3_145_382_667, 1_122_819, 1_831_933_140)
 
 
 def test_texts_may_be_bytes() -> None:

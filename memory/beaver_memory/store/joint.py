@@ -9,7 +9,7 @@ The ids of the person's memories are shown with `PERSONAL_IDS` added, so that ea
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from operator import methodcaller
 from typing import Any, TypeVar, cast
 
@@ -18,7 +18,7 @@ import attrs
 from beaver_memory.errors import PersonalStoreError, StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import Change, Kept, Memory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import LARGEST
 from beaver_memory.store.changes import renumbered, renumbered_change
 from beaver_memory.store.people import ranked
@@ -208,7 +208,7 @@ class JointStore:
         found = self._project.people(filters, query=query, limit=LARGEST)
         if (view := personal_view(filters)) is not None:
             found += self._personal.attempt(lambda store: store.people(view, query=query, limit=LARGEST)) or []
-        return ranked(found, limit)
+        return ranked(found, query, limit)
 
     def summaries(self, owner: Owner, *, limit: int) -> list[SessionSummary]:
         """Return the newest summaries of the project's sessions."""
@@ -217,6 +217,24 @@ class JointStore:
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
         """Store a session's summary with the project."""
         self._project.summarise(owner, summary)
+
+    # --- Capture ------------------------------------------------------------------------------------------------
+
+    def spent(self, owner: Owner, day: date) -> CaptureSpend:
+        """Return what the capture of an owner's memories has taken on a day, in the project."""
+        return self._project.spent(owner, day)
+
+    def spend(self, owner: Owner, day: date, amount: CaptureSpend, most: CaptureSpend) -> bool:
+        """Add to what capture takes on a day in the project, unless a number that grows would pass that of `most`."""
+        return self._project.spend(owner, day, amount, most)
+
+    def captured(self, owner: Owner, turns: Collection[str]) -> set[str]:
+        """Return those turns from which the owner's memories were captured in the project."""
+        return self._project.captured(owner, turns)
+
+    def mark_captured(self, owner: Owner, turns: Collection[str]) -> None:
+        """Record in the project that an owner's memories were captured from turns."""
+        self._project.mark_captured(owner, turns)
 
     # --- The whole store ----------------------------------------------------------------------------------------
 
@@ -259,6 +277,13 @@ class JointStore:
     def check(self) -> list[str]:
         """Return the problems of both databases, one sentence each; an empty list if both are whole."""
         return [*self._project.check(), *self._problems_of_person()]
+
+    def damaged(self, owner: Owner) -> list[DamagedEntry]:
+        """Return the rows of an owner in both databases that fail their checksums, as far as they can be read."""
+        store = self._personal.there()
+        theirs = [] if store is None else store.damaged(owner)
+        shown = (attrs.evolve(each, id=PERSONAL_IDS + each.id) if isinstance(each.id, int) else each for each in theirs)
+        return [*self._project.damaged(owner), *shown]
 
     @property
     def parts(self) -> tuple[SingleStore, SingleStore | None]:

@@ -83,7 +83,7 @@ async def asked(host, text, **arguments):
 
 
 async def test_each_decision_by_rules(make_host):
-    """What is new is added, what says more updates, what changed supersedes, and the same words are a mention."""
+    """A new statement is added, a longer one updates, a changed one supersedes, and the same words are a mention."""
     async with make_host() as host:
         kinds = await remember(host, LISBON, SHORT, LISBON, LONG, PORTO)
         assert kinds == ["stored", "stored", "duplicate", "updated", "superseded"]

@@ -18,6 +18,9 @@ from beaver_memory.store.sqlite.versions import next_version
 from beaver_memory.texts import cleaned, micros
 
 _SQL = sqlite_queries("inserts")
+_MENTION, _COUNT = (
+    _SQL[name].format(checksum=_SQL["checksum_of_person"]) for name in ("mention_person", "count_mentions")
+)
 _Key = TypeVar("_Key")
 
 
@@ -48,7 +51,7 @@ def drop_labels(connection: apsw.Connection, owner: OwnerKey, id_: int, created_
 def count_people(connection: apsw.Connection, owner: OwnerKey, names: Iterable[str]) -> None:
     """Set the counts of people from the side table; delete people that no memory mentions any more."""
     for key, name in {folded(name): cleaned(name) for name in names}.items():
-        connection.execute(_SQL["count_mentions"], (*owner, key, name, PERSON + key))
+        connection.execute(_COUNT, (*owner, key, name, PERSON + key))
         connection.execute(_SQL["drop_unmentioned"], (*owner, key, PERSON + key))
 
 
@@ -106,7 +109,7 @@ def _derive(
     if labels:
         connection.executemany(_SQL["add_label"], labels)
     if people:
-        connection.executemany(_SQL["mention_person"], [(*whom, *facts) for whom, facts in people.items()])
+        connection.executemany(_MENTION, [(*whom, *facts) for whom, facts in people.items()])
 
 
 def _labels(memory: NewMemory) -> list[str]:

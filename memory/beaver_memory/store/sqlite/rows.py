@@ -44,6 +44,7 @@ _LENGTH, _TERMS, _CHECKSUM, _ID, _SHARES, _ACCESS, _HASH = map(
     _NAMES.index, ("length", "terms", "checksum", "id", "confidence", "last_accessed_at", "hash")
 )
 _FIRST_TEXT, _FIRST_ADDED, _OWNER = map(_NAMES.index, (TEXTS[0], ADDED[0], "owner"))
+_NONE_ADDED = tuple("" if name in ADDED_TEXTS else None for name in ADDED)
 _indexed = itemgetter(
     *map(
         (*_NAMES, "version").index,
@@ -133,7 +134,8 @@ def verify(row: Row, parts: Parts) -> None:
         numbers = (*row[_ID:_SHARES], row[_LENGTH], *row[_SHARES:_ACCESS])
         texts = "\0".join(row[_FIRST_TEXT:_FIRST_ADDED]).encode()
         found = crc_of(numbers, parts[row[_OWNER]], texts, row[_HASH], row[_TERMS])
-        found = with_added(found, row[_FIRST_ADDED:_OWNER])
+        if row[_FIRST_ADDED:_OWNER] != _NONE_ADDED:
+            found = with_added(found, row[_FIRST_ADDED:_OWNER])
         is_whole = found ^ access_part(row[_ACCESS]) == row[_CHECKSUM]
     except (struct.error, TypeError, ValueError, KeyError) as error:
         raise DamagedRow("a value that its column never has") from error
