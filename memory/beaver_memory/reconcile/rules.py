@@ -221,7 +221,7 @@ def _by_denial(earlier: Claim, later: Claim) -> Finding | None:
 
 
 def _core(denied: Claim) -> frozenset[str]:
-    """Return the words of what a statement denies."""
+    """Return the words that a statement denies."""
     relations = frozenset("".join(denied.kin)) if denied.language == "zh" else denied.kin
     return denied.kept - denied.several - relations or denied.kept
 
