@@ -9,7 +9,7 @@ from beaver_hostspecs import Clock, SystemClock
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.reconcile.candidates import own_filters, same_place, similar
 from beaver_memory.reconcile.decision import Decision, Judge, Outcome, Reconciled
-from beaver_memory.reconcile.rules import RuleJudge, other_words, with_keywords, words_of
+from beaver_memory.reconcile.rules import RuleJudge, other_words, with_keywords
 from beaver_memory.records import MOST_LABELS, Memory, NewMemory
 from beaver_memory.store.fingerprint import hash_of
 
@@ -97,8 +97,8 @@ class Reconciler:
         if later is not None:
             # The new one was said before what holds now, so it was true until then only.
             new, reason = attrs.evolve(new, valid_until=_began(later)), "said_before"
-        # Questions in the words of the older ones find the new one too, even if it names only its value.
-        words = dict.fromkeys((*new.keywords, *(word for each in old for word in (*each.keywords, *words_of(each)))))
+        # Questions about the attribute find the new one too, even if it names only its value.
+        words = dict.fromkeys((*new.keywords, *(word for each in old for word in each.keywords)))
         new = with_keywords(attrs.evolve(new, keywords=tuple(words)[:MOST_LABELS]))
         before = [each.id for each in old if _began(each) <= at]
         kept = self._engine.supersede(new, before, own_filters(new, now), at=at)

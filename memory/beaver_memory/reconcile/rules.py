@@ -5,7 +5,6 @@ later one denies or ends the earlier one, or if it names the thing that it repla
 live: a wrong memory beside a right one costs less than a lost one.
 """
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -25,8 +24,6 @@ MOST_WORDS = 8
 
 FEW = 3
 """Words of a statement that can be contained in another one."""
-
-_WRITTEN = re.compile(r"[a-zA-Z0-9\u00c0-\u024f][\w'-]*|[\u3400-\u9fff]{1,12}")
 
 OTHER = "other"
 """The attribute that any noun names."""
@@ -61,15 +58,6 @@ def with_keywords(new: NewMemory) -> NewMemory:
         return new
     words = [word for each in said for word in keywords_of(each)]
     return attrs.evolve(new, keywords=tuple(dict.fromkeys([*new.keywords, *words]))[:MOST_LABELS])
-
-
-def words_of(memory: NewMemory) -> tuple[str, ...]:
-    """Return the words of a short memory as they are written; none of a longer one."""
-    text = text_of(memory)
-    said = claims_of(text)
-    if len(said) > MOST_STATEMENTS:
-        return ()
-    return tuple(dict.fromkeys(_WRITTEN.findall(text)))
 
 
 def text_of(memory: NewMemory) -> str:
