@@ -124,11 +124,11 @@ async def test_what_is_searched_for_leaks_would_show_them(canary, tmp_path):
 @pytest.mark.parametrize(("fault", "hook"), TURN_CASES)
 async def test_a_fault_in_a_turn_costs_only_its_own_contribution(fault, hook, *, canary, clean, tmp_path, capfd):
     """The turn is the same bytes as without the plugin's answer, with one event and one health change for the fault."""
-    drop = hook == "on_turn_dropped"
+    then = {"drop": hook == "on_turn_dropped", "compact": hook == "before_compaction"}
     async with asyncio.timeout(GENEROUS if fault in HANGING else 60):
-        seen = await run_registered(faulty(fault, hook, canary), tmp_path / "faulty", drop=drop)
+        seen = await run_registered(faulty(fault, hook, canary), tmp_path / "faulty", **then)
 
-    assert_only_the_plugin_suffers(fault, hook, await clean(run_registered, drop=drop), seen)
+    assert_only_the_plugin_suffers(fault, hook, await clean(run_registered, **then), seen)
     assert_nothing_leaks(canary, seen, "".join(capfd.readouterr()))
     assert_content_free(seen)
 
@@ -148,9 +148,9 @@ async def test_a_fault_while_loading_leaves_only_that_plugin_out(fault, hook, *,
 async def test_a_fault_while_stopping_is_audited_and_stopping_goes_on(fault, hook, *, canary, clean, tmp_path, capfd):
     """A plugin that fails to stop is still out of service, with one event and one health change."""
     async with asyncio.timeout(GENEROUS if fault in HANGING else 60):
-        seen = await run_registered(faulty(fault, hook, canary), tmp_path / "faulty", stop=True)
+        seen = await run_registered(faulty(fault, hook, canary), tmp_path / "faulty", unregister=True)
 
-    assert_only_the_plugin_suffers(fault, hook, await clean(run_registered, stop=True), seen)
+    assert_only_the_plugin_suffers(fault, hook, await clean(run_registered, unregister=True), seen)
     assert_nothing_leaks(canary, seen, "".join(capfd.readouterr()))
 
 

@@ -12,8 +12,10 @@ from beaver_hooks.config.model import HostSettings, Memory
 from beaver_hooks_local import make_plugin
 from beaver_hooks_local.capture import turn_capture
 from beaver_hostspecs import Services
+from beaver_memory.runtime.capture_records import CapturedItem, CaptureReport
 
 SISTER = "My sister Anna lives in Lisbon with her two kids."
+BROTHER = "My brother Tom lives in Oslo and works as a nurse."
 ANN = {"session": "s1", "user": "ann", "trust": "full"}
 CONFIRMED = CompactionReport(confirmed=("local",))
 
@@ -67,7 +69,7 @@ async def test_what_the_session_said_is_durable_when_the_plugin_answers(make_hos
         waiting = stored()
         report = await host.before_compaction(**ANN)
         found = stored()
-        await say(host, "My brother Tom lives in Oslo and works as a nurse.")
+        await say(host, BROTHER)
         with written_elsewhere(tmp_path):
             behind = await host.before_compaction(**ANN)
 
@@ -79,11 +81,12 @@ class GatedModel:
     """A small model that answers when its gate is open."""
 
     def __init__(self):
-        self.asked, self.gate = asyncio.Event(), asyncio.Event()
+        self.asked, self.gate, self.gated = asyncio.Event(), asyncio.Event(), True
 
     async def complete(self, prompt, *, max_tokens):
         self.asked.set()
-        await self.gate.wait()
+        if self.gated:
+            await self.gate.wait()
         return "no JSON"
 
 
@@ -102,6 +105,23 @@ async def test_a_capture_that_runs_already_is_awaited(make_host, stored):
         await flushed
 
     assert (set(), CONFIRMED, [SISTER]) == (done, report, found)
+
+
+async def test_words_that_a_flush_has_not_reached(make_host, stored):
+    """While a flush is busy with another session, the words of this one are durable before the plugin answers."""
+    model = GatedModel()
+    async with make_host(services=Services(small_model=model), capture={"extractor": "model"}) as host:
+        await say(host, session="s0")
+        await say(host, BROTHER)
+        await host.drain()
+        flushed = asyncio.create_task(host.plugin("local").flush())
+        await model.asked.wait()
+        model.gated = False
+        report, found = await host.before_compaction(**ANN), stored()
+        model.gate.set()
+        await flushed
+
+    assert (CONFIRMED, [BROTHER]) == (report, found)
 
 
 @pytest.mark.parametrize(
@@ -134,19 +154,24 @@ async def test_more_trust_covers_less(make_host, stored):
         assert (CONFIRMED, [SISTER]) == (report, stored())
 
 
-async def test_words_that_were_lost(make_host, monkeypatch, tmp_path):
+FAILED = CaptureReport(
+    items=(CapturedItem(kind="fact", text=SISTER, confidence=1.0, outcome="failed", reason="disk_full"),)
+)
+
+
+@pytest.mark.parametrize(("captured", "state"), [(lambda *_: 1 / 0, "ok"), (lambda *_: FAILED, "degraded")])
+async def test_words_that_were_lost(make_host, monkeypatch, captured, state):
     """Where an earlier capture of the session has failed, the next compaction is not confirmed, and the one after is."""
     async with make_host() as host:
         await say(host)
         await host.drain()
-        with monkeypatch.context() as broken:
-            broken.setattr(turn_capture, "_captured", lambda *_: 1 / 0)
-            with contextlib.suppress(ZeroDivisionError):
-                await host.plugin("local").flush()
+        with monkeypatch.context() as broken, contextlib.suppress(ZeroDivisionError):
+            broken.setattr(turn_capture, "_captured", captured)
+            await host.plugin("local").flush()
         reports = [await host.before_compaction(**ANN) for _ in range(2)]
         health = host.health()["local"].state
 
-    assert ([CompactionReport(unconfirmed={"local": "raised"}), CONFIRMED], "ok") == (reports, health)
+    assert ([CompactionReport(unconfirmed={"local": "raised"}), CONFIRMED], state) == (reports, health)
 
 
 async def test_nothing_waits(make_host):

@@ -189,6 +189,19 @@ async def test_a_turn_that_was_missed(make_host, settings, fails):
     assert ([missed, confirmed] if fails else [confirmed, missed]) + [confirmed] * 2 == reports
 
 
+async def test_missed_turns_are_bounded(make_host, monkeypatch):
+    """Of the sessions of which a plugin missed a turn, only the newest are kept."""
+    monkeypatch.setattr("beaver_hooks.turns.background.MOST_MISSED", 1)
+    async with make_host({"p": (plugin := FaultPlugin(Fault.RAISE, "after_prompt"))}) as host:
+        for session in ("s", "t"):
+            await say(host, session=session)
+            await host.drain()
+        plugin.hook = ""
+        reports = [await host.before_compaction(session=each) for each in ("s", "t")]
+
+    assert [CompactionReport(confirmed=("p",)), CompactionReport(unconfirmed={"p": "missed"})] == reports
+
+
 async def test_an_earlier_plugin(make_host, sink):
     """A plugin without the hook gets its turns and is not in the report, unless it is behind."""
     plugin = Earlier()

@@ -34,9 +34,8 @@ texts_sum(
 )
 
 -- name: mention_person
--- The checksum is `checksum_of_person`.
 INSERT INTO people (tenant, owner, folded, name, mention_count, last_mentioned, checksum)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, {checksum})
+VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET
     mention_count = mention_count + excluded.mention_count,
     last_mentioned = max(last_mentioned, excluded.last_mentioned)

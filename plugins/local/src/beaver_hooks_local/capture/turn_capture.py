@@ -87,17 +87,21 @@ class TurnCapture:
             MessagesLost: messages of the session could not be stored.
         """
         sight = Visibility.of_compaction(compaction)
-        while running := [each for each, of in self._running.items() if sight.covers(of)]:
-            await asyncio.wait(running)
-        for batch in list(self._buffer.covered(sight)):
-            await self._capture(batch, report)
+        batch: Batch | None = None
+        while (running := self._captures_of(sight)) or (batch := next(self._buffer.covered(sight), None)):
+            await (asyncio.wait(running) if running else self._capture(batch, report))
         if self._buffer.forgive(sight):
             raise MessagesLost("messages of this session could not be stored earlier")
 
     async def flush(self, before: float = float("inf")) -> None:
         """Capture the messages of the sessions that were silent since a moment; of all sessions unless given."""
-        for batch in list(self._buffer.idle(before)):
+        # One after the other: a batch is either in the buffer or being captured, which a compaction looks at.
+        for batch in self._buffer.idle(before):
             await self._capture(batch, self._report)
+
+    def _captures_of(self, sight: Visibility) -> list[asyncio.Future[None]]:
+        """Return the ends of the captures that run in the sessions that a sight covers."""
+        return [ended for ended, each in self._running.items() if sight.covers(each)]
 
     async def _capture(self, batch: Batch | None, report: Report) -> None:
         if batch is None:
