@@ -1,0 +1,54 @@
+"""Tells short statements that hold beyond the day from the small talk around them. Pure.
+
+A message of a few words has too few features to be worth keeping, and may still be what matters most: an allergy, a
+name, a deadline. So a short sentence is kept if it has an attribute that reconciliation knows, for example a residence
+or a date, or a phrase for what people and projects are, have or do in general. A sentence about the moment, the
+listener or the task at hand is not kept.
+"""
+
+import re
+
+from beaver_memory.capture.features import content_words
+from beaver_memory.capture.sentences import Sentence
+from beaver_memory.capture.vocabulary import Vocabulary
+from beaver_memory.reconcile.claims import claims_of
+
+MOST_WORDS = 16
+"""Words of a short sentence."""
+
+MOST_CHARACTERS = 160
+"""Characters of a short sentence."""
+
+UNSPECIFIC = "other"
+"""The attribute that nearly any sentence with "is" has."""
+
+_VALUE = re.compile(r"\d|(?<=\w )(?!I\b)[A-Z]")
+
+
+def lasts(sentence: Sentence, words: Vocabulary) -> bool:
+    """Return whether a sentence is short, and states what holds beyond the day.
+
+    Args:
+        sentence: the sentence.
+        words: of its language.
+    """
+    text = sentence.text
+    if sentence.is_question or not _is_short(text, words) or not content_words(text, words):
+        return False
+    if words.standing.search(text):
+        return True
+    if words.passing.search(text) or words.second.search(text):
+        return False
+    return words.lasting.search(text) is not None or _has_attribute(text, words)
+
+
+def _is_short(text: str, words: Vocabulary) -> bool:
+    return len(text) <= MOST_CHARACTERS and len(words.word.findall(text)) <= MOST_WORDS * words.characters_per_word
+
+
+def _has_attribute(text: str, words: Vocabulary) -> bool:
+    """Return whether a sentence states an attribute that reconciliation knows, of someone or with a definite value."""
+    claims = [each for each in claims_of(text) if each.attributes and not each.planned]
+    if any(each.search(text) for each in (_VALUE, words.moment, words.amount)):
+        return bool(claims)
+    return any((each.own or each.kin or each.language == "zh") and {*each.attributes} - {UNSPECIFIC} for each in claims)
