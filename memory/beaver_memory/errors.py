@@ -42,6 +42,7 @@ REMEDIES = MappingProxyType(
         "in_use": "is used by a process that has lost its -wal or -shm file; end that process, or try again",
         "missing": "disappeared while it was in use; restore it, or restart to begin with an empty one",
         "replaced": "was replaced by another store while it was in use; restart the process",
+        "exists": "is there already; move it (with its -wal and -shm files) away, or restore with --merge",
         "closed": "is closed; open it again",
         "no_driver": "needs psycopg; install beaver-memory[postgres]",
         "wrong_address": "has an address that cannot be read; write postgresql://user:password@host:port/database, and"

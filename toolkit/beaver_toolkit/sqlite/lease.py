@@ -11,7 +11,7 @@ The record names the files by inode. A file that is overwritten in place keeps i
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -209,6 +209,46 @@ class Lease:
         if self._lock is not None and _MARK not in _record_in(self._lock):
             with contextlib.suppress(OSError):
                 os.pwrite(self._lock, b" " + _MARK, os.fstat(self._lock).st_size)
+
+
+@contextlib.contextmanager
+def reserved(path: Path) -> Iterator[None]:
+    """Keep connections from opening a database for a block, so that a file can be put in its place.
+
+    Raises:
+        DatabaseError: `in_use`: a process has it open, or a database that lost its name.
+    """
+    lock = _lock_of(_lock_file(path))
+    if lock is None:
+        yield
+        return
+    try:
+        if not _locked(lock, shared=False) or not _is_at(lock, _lock_file(path)):
+            raise DatabaseError("in_use")
+        try:
+            yield
+        finally:
+            # Removed under the lock: a process that waits for it finds that the file has lost its name.
+            if _MARK not in _record_in(lock):
+                with contextlib.suppress(OSError):
+                    _lock_file(path).unlink()
+            _unlock(lock)
+    finally:
+        os.close(lock)
+
+
+def is_leased(path: Path) -> bool:
+    """Return whether a process may have a database open, or one that lost this name; makes no file."""
+    if not _lock_file(path).exists():
+        return False
+    lock = _lock_of(_lock_file(path))
+    if lock is None:
+        return False
+    try:
+        return not _locked(lock, shared=False)
+    finally:
+        _unlock(lock)
+        os.close(lock)
 
 
 def _move_log(connection: "apsw.Connection", mode: int) -> bool:

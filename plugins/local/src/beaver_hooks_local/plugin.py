@@ -24,6 +24,7 @@ from beaver_hostspecs import (
     PluginUnavailable,
     Report,
     Setup,
+    StateBackup,
     SystemClock,
     Tool,
     ToolResult,
@@ -109,7 +110,7 @@ class Local:
     def describe(self) -> PluginInfo:
         """Describe the plugin."""
         return PluginInfo(
-            contract="1.0",
+            contract="1.1",
             version=VERSION,
             summary="memories in one local database: learned from conversations, recalled before each prompt",
             settings=LocalSettings,
@@ -179,6 +180,13 @@ class Local:
         from beaver_hooks_local.commands import offered  # noqa: PLC0415 - loaded for an enabled memory only
 
         return offered(self.serve, self.flush)
+
+    @hookimpl
+    def provide_backup(self) -> StateBackup:
+        """Copy the databases of the project and of the person."""
+        from beaver_hooks_local.memory import make_backup  # noqa: PLC0415 - loaded for an enabled memory only
+
+        return make_backup(self.settings, self.setup, self._clock)
 
     @hookimpl
     async def before_prompt(self, turn: Turn, report: Report) -> Contribution | None:
