@@ -64,7 +64,7 @@ def make_backup(stored: Stored, path: Path, *, parts: tuple[str, ...], now: date
     """Write a backup that did not exist before, and return its manifest.
 
     Raises:
-        BackupError: there is nothing to back up, or the archive cannot be written.
+        BackupError: nothing is stored, or the archive cannot be written.
         BeaverError: a state cannot be copied; there is no backup then.
     """
     _refuse(stored.places, path)
@@ -145,7 +145,7 @@ def _refuse(places: Places, path: Path) -> None:
                 f" of {printable(str(folder))}."
             )
     if not (places.state.is_dir() or places.person.is_dir()):
-        raise BackupError(f"Nothing is stored yet in {printable(str(places.state))}, so there is nothing to back up.")
+        raise BackupError(f"Nothing is stored yet in {printable(str(places.state))}, so a backup would be empty.")
 
 
 def _made(
