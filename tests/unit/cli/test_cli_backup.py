@@ -286,7 +286,7 @@ def test_a_merge_adds_what_is_missing(cli, owner_home, tmp_path, monkeypatch):
 
 
 def test_the_present_state_wins_and_is_named(cli, owner_home, tmp_path):
-    """What was forgotten, corrected or continued since the backup stays so, and the merge names it."""
+    """A memory forgotten or pinned, and a session changed, since the backup stay so, and the merge names them."""
     cli("backup", tmp_path / "b.zip")
     cli("memory", "forget", "1", "--yes")
     cli("memory", "pin", "3")
