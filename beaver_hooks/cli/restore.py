@@ -44,7 +44,7 @@ from beaver_hostspecs import PERSON_PART, PROJECT_PART
 def command(
     *, file: Path, folder: Path | None, merge: bool, only: str | None, dry_run: bool, as_json: bool, config: Path | None
 ) -> None:
-    """Bring a backup back, into an empty state folder or, with --merge, beside the present state.
+    """Bring a backup back, into an empty state folder or beside the present state.
 
     Every byte of it is verified before anything is written. Without --merge existing state is refused. With it,
     memories are added that are missing, forgotten ones stay forgotten, and where both differ the present state stays
