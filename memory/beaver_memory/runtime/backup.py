@@ -111,6 +111,8 @@ class MemoryBackup:
 
     def _copy(self, path: Path, copy: Path) -> None:
         try:
+            if path.stat().st_size == 0:
+                raise StoreError(path, "emptied")
             copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             database = Database.read(path, read_migrations(PACKAGE))
         except OSError as error:

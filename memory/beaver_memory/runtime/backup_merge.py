@@ -6,9 +6,11 @@ place. An added memory gets a new id, and its history begins anew.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+
+import attrs
 
 from beaver_hostspecs import RestoreReport
 from beaver_memory.filters import Filters
@@ -24,6 +26,29 @@ MOST_NAMED = 20
 """Conflicts that are named; the others are counted."""
 
 FORGOTTEN, CHANGED = "was forgotten since, and stays forgotten", "was changed since, and stays as it is"
+
+
+@attrs.frozen
+class Known:
+    """Finds the memories of an owner that two databases share by their ids."""
+
+    copy: SqliteStore
+    store: SqliteStore
+    filters: Filters
+    rows: Mapping[int, IndexRow]
+
+    def row(self, copied: IndexRow) -> IndexRow | None:
+        """Return the row of the same memory in the database, or `None`.
+
+        A database that was restored from an older copy has given ids to other memories since, at other moments.
+        """
+        here = self.rows.get(copied.id)
+        if here is None or here.gone or here.updated == copied.updated:
+            return here
+        return here if self._added(self.store, copied.id) == self._added(self.copy, copied.id) else None
+
+    def _added(self, store: SqliteStore, id_: int) -> datetime | None:
+        return next((change.at for change in store.history(id_, self.filters)), None)
 
 
 class Merge:
@@ -64,7 +89,8 @@ class Merge:
         writer = Writer(store, Analyser())
         is_same = copy.identity == store.identity
         for owner in copy.known_owners():
-            known = rows_by_id(store, owner) if is_same else {}
+            filters = Filters(owners=(owner,), lapsed=True, now=self._now)
+            known = Known(copy, store, filters, rows_by_id(store, owner) if is_same else {})
             for page in self._pages(copy, owner, known):
                 items = [writer.analysed(memory) for memory in page]
                 lacking = [
@@ -76,17 +102,15 @@ class Merge:
                 self._counts["added"] += len(lacking) if dry else sum(each.outcome == "stored" for each in kept)
             self._summaries(copy, store, owner, dry=dry)
 
-    def _pages(self, copy: SqliteStore, owner: Owner, known: dict[int, IndexRow]) -> Iterator[list[Memory]]:
+    def _pages(self, copy: SqliteStore, owner: Owner, known: "Known") -> Iterator[list[Memory]]:
         """Yield the memories of an owner that are not known by their ids."""
         ids = [row.id for row in changed_rows(copy, owner) if not row.gone and not self._is_known(row, known)]
-        filters = Filters(owners=(owner,), lapsed=True, now=self._now)
         for start in range(0, len(ids), PAGE):
-            yield copy.get(ids[start : start + PAGE], filters)
+            yield copy.get(ids[start : start + PAGE], known.filters)
 
-    def _is_known(self, row: IndexRow, known: dict[int, IndexRow]) -> bool:
-        here = known.get(row.id)
-        # A database that was restored from an older copy has given the id to another memory since.
-        if here is None or (not here.gone and here.created != row.created):
+    def _is_known(self, row: IndexRow, known: "Known") -> bool:
+        here = known.row(row)
+        if here is None:
             return False
         if here.gone:
             self._conflicts.append(f"Memory {row.id} {FORGOTTEN}.")
