@@ -126,7 +126,7 @@ def check_copies(stored: Stored, folder: Path, manifest: Manifest) -> tuple[Stat
     """
     owners = {each.name: each for each in stored.states}
     return tuple(
-        _entry(owners[each.name], owners[each.name].backup.check(state_folder(folder, each.name)))
+        _entry(owners[each.name], owners[each.name].check(state_folder(folder, each.name)))
         for each in manifest.states
         if each.name in owners
     )
@@ -173,11 +173,11 @@ def _copied(state: PluginState, copies: Path, parts: tuple[str, ...], waiting: W
     folder = state_folder(copies, state.name)
     folder.mkdir(mode=0o700, parents=True)
     with waiting(f"Copying the state of {state.name}"):
-        report = state.backup.write(folder)
+        report = state.write(folder)
         if left_out := [part for part in BACKUP_PARTS if part not in parts and (folder / part).exists()]:
             for part in left_out:
                 shutil.rmtree(folder / part)
-            report = attrs.evolve(state.backup.check(folder), notes=report.notes)
+            report = attrs.evolve(state.check(folder), notes=report.notes)
     return _entry(state, report)
 
 

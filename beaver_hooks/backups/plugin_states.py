@@ -2,8 +2,9 @@
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
@@ -16,11 +17,31 @@ from beaver_hooks.plugins.plan import make_plan
 from beaver_hooks.plugins.plugin_info import check_info
 from beaver_hooks.plugins.registry import Registry
 from beaver_hooks.plugins.sync_hooks import ask, contained, misanswered
-from beaver_hostspecs import PluginError, PluginRefused, PluginTurnedOff, Setup, StateBackup
+from beaver_hostspecs import (
+    BackupReport,
+    BeaverError,
+    PluginError,
+    PluginFailed,
+    PluginInfo,
+    PluginRefused,
+    PluginUnavailable,
+    RestoreReport,
+    RestoreRequest,
+    Setup,
+    StateBackup,
+)
 from beaver_hostspecs.naming import type_name
 from beaver_hostspecs.reports import OutcomeKind
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+T = TypeVar("T")
+
 PLUGINS = "plugins"
+
+NOTHING = StateBackup(write=lambda _: BackupReport(), check=lambda _: BackupReport(), restore=lambda _: RestoreReport())
+"""The backup of a plugin that has nothing worth one."""
 
 
 @attrs.frozen(kw_only=True)
@@ -45,6 +66,9 @@ class Places:
 class PluginState:
     """A plugin that offers to copy its state.
 
+    Each method raises the errors of the plugin that name a remedy, and `PluginFailed` for any other error and for an
+    answer of another type.
+
     Attributes:
         name: of the plugin.
         version: of the plugin.
@@ -54,6 +78,32 @@ class PluginState:
     name: str
     version: str
     backup: StateBackup
+
+    def write(self, folder: Path) -> BackupReport:
+        """Write a copy of the state."""
+        return self._answer("copy its state", BackupReport, lambda: self.backup.write(folder))
+
+    def check(self, folder: Path) -> BackupReport:
+        """Examine a copy."""
+        return self._answer("examine its copy", BackupReport, lambda: self.backup.check(folder))
+
+    def restore(self, request: RestoreRequest) -> RestoreReport:
+        """Bring a copy back."""
+        return self._answer("restore its state", RestoreReport, lambda: self.backup.restore(request))
+
+    def _answer(self, doing: str, kind: type[T], call: Callable[[], object]) -> T:
+        try:
+            answer = call()
+        except (BeaverError, OSError):
+            raise
+        except Exception as error:
+            raise self._failed(doing, f"raised {type_name(error)}") from error
+        if type(answer) is not kind:
+            raise self._failed(doing, f"returned a {type_name(answer)}")
+        return answer
+
+    def _failed(self, doing: str, what: str) -> PluginFailed:
+        return PluginFailed(f"the plugin `{self.name}` could not {doing}: it {what}; report this", plugin=self.name)
 
 
 @attrs.frozen(kw_only=True)
@@ -112,46 +162,52 @@ def plugin_states(config: Config, places: Places, environment: Mapping[str, str]
     points = installed()
     plan = make_plan(installed=points, preset=preset_of(config), disabled=config.plugins.disabled, mode=config.mode)
     states: list[PluginState] = []
-    off: dict[str, str] = dict(plan.disabled)
-    failed: dict[str, str] = {}
-    silent: set[str] = set()
+    off, failed = dict(plan.disabled), dict[str, str]()
     for name in plan.names:
         try:
-            found = _state(name, points[name], config, places, environment)
-        except PluginTurnedOff as error:
+            states += _state(name, points[name], config, places, environment)
+        except PluginUnavailable as error:
             off[name] = str(error)
         except PluginError as error:
             failed[name] = str(error)
-        else:
-            states += [found] if isinstance(found, PluginState) else []
-            silent |= {name} if found is None else set()
-    covered = {each.name for each in states} | silent
+    covered = {each.name for each in states} | failed.keys()
     return PluginStates(
         states=tuple(states),
-        left_out=tuple(_left_out(places, covered | failed.keys(), off)),
-        failed=tuple(f"The plugin {name} could not be asked for its state: {why}" for name, why in failed.items()
-                     if _folders(places, name)),
-    )  # fmt: skip
+        left_out=tuple(_left_out(places, covered, off)),
+        failed=tuple(
+            f"The plugin {name} could not be asked for its state: {why}"
+            for name, why in failed.items()
+            if _folders(places, name)
+        ),
+    )
 
 
 def _state(
-    name: str, point: object, config: Config, places: Places, environment: Mapping[str, str]
-) -> "PluginState | bool | None":
-    """Return a plugin with its backup; `None` if it has nothing to copy, and `False` if it offers none."""
+    name: str, point: "EntryPoint | Rivals", config: Config, places: Places, environment: Mapping[str, str]
+) -> Iterator[PluginState]:
+    """Yield a plugin that offers a backup."""
     if isinstance(point, Rivals):
         raise PluginRefused(str(point), plugin=name)
     registry = Registry()
     with contained(name, "could not be loaded", passing=(PluginRefused,)):
-        member = registry.add(name, point.load()())  # type: ignore[attr-defined]
+        member = registry.add(name, point.load()())
     describe, configure, offer = (registry.of(member, hook) for hook in ("describe", "configure", "provide_backup"))
-    info = check_info(name, ask(describe, {})) if describe else member.info
     if offer is None:
-        return False
+        return
+    info = member.info if describe is None else check_info(name, ask(describe, {}))
+    ask(configure, {"setup": _setup(name, info, config, places, environment)})
+    answer = ask(offer, {})
+    if answer is not None and type(answer) is not StateBackup:
+        raise misanswered(offer, f"a {type_name(answer)}", "`StateBackup` or nothing")
+    yield PluginState(name=name, version=info.version, backup=answer or NOTHING)
+
+
+def _setup(name: str, info: PluginInfo, config: Config, places: Places, environment: Mapping[str, str]) -> Setup:
     settings: object = None
     if info.settings is not None:
         with contained(name, "could not be given its settings"):
             settings = config.settings(info.settings, info.settings_path or f"plugins.{name}", environment=environment)
-    setup = Setup(
+    return Setup(
         settings=settings,
         mode=config.mode,
         explicit=config.explicit,
@@ -160,13 +216,6 @@ def _state(
         report=Unheard(),
         files=StateFiles(places.state, environment),
     )
-    ask(configure, {"setup": setup})
-    answer = ask(offer, {})
-    if answer is None:
-        return None
-    if type(answer) is not StateBackup:
-        raise misanswered(offer, f"a {type_name(answer)}", "`StateBackup` or nothing")
-    return PluginState(name=name, version=info.version, backup=answer)
 
 
 def _left_out(places: Places, covered: set[str], off: Mapping[str, str]) -> Iterable[str]:

@@ -65,7 +65,7 @@ def restore(
         chosen = [owners[each.name] for each in manifest.states if each.name in owners and _holds(folder, each)]
         with waiting("Examining the copies"):
             entries = check_copies(stored, folder, manifest)
-        reports = {each.name: each.backup.restore(_request(folder, each, merge=merge, dry=True)) for each in chosen}
+        reports = {each.name: each.restore(_request(folder, each, merge=merge, dry=True)) for each in chosen}
         if not dry:
             reports = _written(stored, folder, chosen, merge=merge, waiting=waiting)
         return Restored(
@@ -98,7 +98,7 @@ def _written(
         try:
             with waiting(f"Restoring the state of {each.name}"):
                 _make_folders(stored, folder, each.name)
-                reports[each.name] = each.backup.restore(_request(folder, each, merge=merge, dry=False))
+                reports[each.name] = each.restore(_request(folder, each, merge=merge, dry=False))
         except (BeaverError, OSError) as error:
             if not reports:
                 raise

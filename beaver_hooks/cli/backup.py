@@ -181,7 +181,8 @@ def tell_manifest(manifest: Manifest, states: tuple[StateEntry, ...]) -> None:
     """Show what a backup holds."""
     show(f"It holds the state of {moment(manifest.made)} UTC in {printable(manifest.source)}:")
     for each in states:
-        show(f"  {each.name}: {amounts(each.held) or 'nothing'}")
+        if held := amounts(each.held):
+            show(f"  {each.name}: {held}")
     for note in manifest.notes:
         show(note)
     for problem in problems_of(manifest, states):

@@ -43,14 +43,15 @@ from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.testing.store_cases.kit import NOW, new
 
 async def main(folder, name):
-    curated = MemoryService(folder / "plugins/curated", CuratedSettings(memory_char_limit=1_000_000, lock_seconds=60))
+    curated = MemoryService(folder / "plugins/curated", CuratedSettings(lock_seconds=60))
     (folder / "plugins/local").mkdir(parents=True, exist_ok=True)
     store = SqliteStore.open(folder / "plugins/local/memory.db")
     sessions, trail = SessionStore.open(folder), Trail.open(folder)
     await sessions.ensure(name)
     for number in range(100_000):
         text = f"{name}-{number}-"
-        curated.change(Target.MEMORY, [Operation(action="add", content=text)])
+        step = {"action": "replace", "old_text": f"{name}-{number - 1}-"} if number else {"action": "add"}
+        curated.change(Target.MEMORY, [Operation(content=text, **step)])
         store.add([new(f"{text} {half}", narrative="filler " * (number % 50)) for half in "ab"], now=NOW)
         await sessions.append_exchange(name, [Message(role="user", text=text), Message(role="assistant", text=text)])
         trail.append(AuditEvent(name="step", at=datetime.now(UTC), facts={"step": text}))
@@ -90,11 +91,12 @@ def texts_in(state: Path) -> Mapping[str, list[str]]:
         messages = [text for (text,) in connection.execute("SELECT CAST(text AS TEXT) FROM messages ORDER BY number")]
     with contextlib.closing(apsw.Connection(str(state / "host.db"))) as connection:
         events = [json.loads(facts) for (facts,) in connection.execute("SELECT facts FROM audit ORDER BY seq")]
-    entries = (state / "plugins/curated/MEMORY.md").read_text().split("\n§\n")
+    # A writer keeps one entry there, with the number of its last step.
+    last = [each.rsplit("-", 2) for each in (state / "plugins/curated/MEMORY.md").read_text().split("\n§\n")]
     assert [each.removesuffix(" b") for each in memories[1::2]] == [each.removesuffix(" a") for each in memories[::2]]
     assert messages[1::2] == messages[::2] or len(messages) == 2 * len({*messages})
     return {
-        "curated": entries,
+        "curated": [f"{name}-{number}-" for name, step, _ in last for number in range(int(step) + 1)],
         "memory": [each.removesuffix(" a") for each in memories[::2]],
         "session": list(dict.fromkeys(messages)),
         "trail": [each["step"] for each in events if "step" in each],

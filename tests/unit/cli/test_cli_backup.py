@@ -526,3 +526,54 @@ def test_a_plugin_that_fails_is_a_problem_of_the_backup(cli, owner_home, install
     assert 1 == len(ran.json["problems"])
     assert ran.json["problems"][0].startswith("host: The plugin faulty could not be asked for its state: ")
     assert fault in set(Fault)
+
+
+KEEPER = """
+from beaver_hostspecs import BackupReport, PluginInfo, RestoreReport, StateBackup, hookimpl
+
+def write(folder):
+    (folder / "project").mkdir()
+    (folder / "project" / {name!r}).write_text("kept")
+    return {written}
+
+class Plugin:
+    @hookimpl
+    def describe(self):
+        return PluginInfo(version="7", contract="1.1")
+
+    @hookimpl
+    def provide_backup(self):
+        return StateBackup(write=write, check=lambda _: BackupReport(held={{"notes": 1}}), restore=lambda _: RestoreReport())
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "error"),
+    [
+        ("notes", "1 / 0", "the plugin `keeper` could not copy its state: it raised ZeroDivisionError; report this"),
+        ("notes", "None", "the plugin `keeper` could not copy its state: it returned a NoneType; report this"),
+        ("notes", 'BackupReport(held={"notes": 2})', "was not written as it should be"),
+        (
+            "a:b",
+            "BackupReport()",
+            "The file plugins/keeper/project/a:b has a name that a backup cannot hold; rename it.",
+        ),
+    ],
+)
+def test_a_plugin_that_copies_wrongly_ends_the_backup(cli, owner_home, install, name, written, error):
+    """A plugin that raises, answers the wrong type, miscounts or writes an odd name: there is no backup, and it is named."""
+    install("keeper", KEEPER.format(name=name, written=written))
+    ran = cli("backup", owner_home / "out" / "b.zip")
+
+    assert (True, []) == (ran.code in {5, 6}, names(owner_home / "out"))
+    assert error in ran.err
+
+
+def test_a_plugin_from_elsewhere_takes_part(cli, owner_home, install):
+    """Any plugin with the hook has its part in the archive; one without files and hook is not mentioned."""
+    install("keeper", KEEPER.format(name="notes", written='BackupReport(held={"notes": 1}, notes=("A note.",))'))
+    made = cli("backup", owner_home / "b.zip", "--json")
+    restored = cli("restore", owner_home / "b.zip", "--to", owner_home / "look", "--json")
+
+    assert ({"notes": 1}, ["A note."]) == (made.json["held"]["keeper"], made.json["notes"])
+    assert {"added": {}, "present": {}, "conflicts": [], "notes": []} == restored.json["restored"]["keeper"]
