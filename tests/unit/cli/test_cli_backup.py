@@ -548,21 +548,20 @@ class Plugin:
 
 
 @pytest.mark.parametrize(
-    ("name", "written", "error"),
+    ("code", "error"),
     [
-        ("notes", "1 / 0", "the plugin `keeper` could not copy its state: it raised ZeroDivisionError; report this"),
-        ("notes", "None", "the plugin `keeper` could not copy its state: it returned a NoneType; report this"),
-        ("notes", 'BackupReport(held={"notes": 2})', "was not written as it should be"),
+        (("notes", "1 / 0"), "the plugin `keeper` could not copy its state: it raised ZeroDivisionError; report this"),
+        (("notes", "None"), "the plugin `keeper` could not copy its state: it returned a NoneType; report this"),
+        (("notes", 'BackupReport(held={"notes": 2})'), "was not written as it should be"),
         (
-            "a:b",
-            "BackupReport()",
+            ("a:b", "BackupReport()"),
             "The file plugins/keeper/project/a:b has a name that a backup cannot hold; rename it.",
         ),
     ],
 )
-def test_a_plugin_that_copies_wrongly_ends_the_backup(cli, owner_home, install, name, written, error):
+def test_a_plugin_that_copies_wrongly_ends_the_backup(cli, owner_home, install, code, error):
     """A plugin that raises, answers the wrong type, miscounts or writes an odd name: there is no backup, and it is named."""
-    install("keeper", KEEPER.format(name=name, written=written))
+    install("keeper", KEEPER.format(name=code[0], written=code[1]))
     ran = cli("backup", owner_home / "out" / "b.zip")
 
     assert (True, []) == (ran.code in {5, 6}, names(owner_home / "out"))
