@@ -2,7 +2,9 @@
 
 import gc
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +20,36 @@ settings.register_profile(
 # The same few examples in every run.
 settings.register_profile("quick", settings.get_profile("thorough"), max_examples=20, derandomize=True)
 settings.load_profile("quick")
+
+
+MEMORY = Path("/dev/shm")  # noqa: S108 - the system's folder in memory
+ROOM = 2 << 30
+"""Bytes that must be free there: the tests take less than half a gigabyte."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the files of quick tests in memory, unless `TMPDIR` names a folder: they wait for no disk."""
+    if config.option.markexpr == "not campaign" and "TMPDIR" not in os.environ and _has_room():
+        os.environ["TMPDIR"] = config.stash[_FOLDER] = tempfile.mkdtemp(prefix="beaver-tests-", dir=MEMORY)
+        tempfile.tempdir = None
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Free the memory, at the end of the process that took it."""
+    if folder := config.stash.get(_FOLDER, None):
+        del os.environ["TMPDIR"]
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+_FOLDER = pytest.StashKey[str]()
+
+
+def _has_room() -> bool:
+    try:
+        found = os.statvfs(MEMORY)
+    except (AttributeError, OSError):
+        return False
+    return os.access(MEMORY, os.W_OK) and not found.f_flag & os.ST_NOEXEC and found.f_bavail * found.f_frsize > ROOM
 
 
 def pytest_collection_finish() -> None:

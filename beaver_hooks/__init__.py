@@ -12,14 +12,27 @@ if TYPE_CHECKING:
     from beaver_hooks.receipts.health import Health
     from beaver_hooks.receipts.receipts import Receipt
     from beaver_hooks.sync import SyncHost, SyncTurn
+    from beaver_hooks.turns.compactions import CompactionReport
     from beaver_hooks.turns.context import Recall, ReferenceMessage
     from beaver_hooks.turns.open_turn import OpenTurn
 
 __version__ = "0.1.0"
 
-__all__ = ["Health", "Host", "OpenTurn", "Recall", "Receipt", "ReferenceMessage", "SyncHost", "SyncTurn", "__version__"]
+__all__ = [
+    "CompactionReport",
+    "Health",
+    "Host",
+    "OpenTurn",
+    "Recall",
+    "Receipt",
+    "ReferenceMessage",
+    "SyncHost",
+    "SyncTurn",
+    "__version__",
+]
 
 _MODULES = {
+    "CompactionReport": "beaver_hooks.turns.compactions",
     "Health": "beaver_hooks.receipts.health",
     "Host": "beaver_hooks.host",
     "OpenTurn": "beaver_hooks.turns.open_turn",

@@ -14,6 +14,7 @@ from beaver_hooks.config import Config, Summary, load_config
 from beaver_hooks.loop_affinity import LoopAffinity, not_open
 from beaver_hooks.receipts.health import Health
 from beaver_hooks.runtime import HostRuntime
+from beaver_hooks.turns.compactions import CompactionFields, CompactionReport
 from beaver_hooks.turns.fields import ToolFields, TurnFields
 from beaver_hooks.turns.ids import is_ours
 from beaver_hooks.turns.open_turn import OpenTurn
@@ -24,6 +25,7 @@ from beaver_hostspecs import (
     Clock,
     Command,
     CommandContext,
+    Compaction,
     DropReason,
     HostNotOpen,
     PluginInfo,
@@ -348,6 +350,27 @@ class Host:
         """Close a turn by its id without an answer; `False` if it was closed before."""
         opened = self._unless_closed(turn_id)
         return opened is not None and await opened.drop(reason)
+
+    async def before_compaction(self, *, session: str, **fields: Unpack[CompactionFields]) -> CompactionReport:
+        """Announce that the context of a session is about to be shortened; call it before that, and wait for it.
+
+        Committed turns of the session reach the plugins first. Then every plugin with this hook stores what it still
+        holds of the session, side by side, each within its own deadline. A turn that is open stays open.
+
+        Args:
+            session: the id of the running session.
+            **fields: further fields; see `Compaction`. Give the `user`, `scope` and `trust` of the session's turns.
+
+        Returns:
+            Which plugins confirmed that all that they keep of the session is durable. No failure of a plugin is an
+            error, of a fail-closed one neither; while memory is off, no plugin is asked.
+
+        Raises:
+            InvalidTurn: a field does not fit.
+        """
+        runtime = self._running()
+        given: dict[str, Any] = {"when": runtime.compactions.clock.now(), **fields}
+        return await runtime.compactions.announce(checked(Compaction, session=session, **given))
 
     def _unless_closed(self, turn_id: str) -> OpenTurn | None:
         try:

@@ -19,6 +19,7 @@ from beaver_hooks.plugins.watchdog import Watchdog
 from beaver_hooks.receipts.factory import open_recorder
 from beaver_hooks.turns.admission import Admission
 from beaver_hooks.turns.background import QUEUE, BackgroundCalls
+from beaver_hooks.turns.compactions import Compactions
 from beaver_hooks.turns.echo_filter import InjectedMemory
 from beaver_hooks.turns.lifecycle import Turns
 from beaver_hooks.turns.open_turns import OpenTurns
@@ -83,6 +84,16 @@ class HostRuntime:
         )
         self.standalone_tools = StandaloneTools(
             turns=self.turns, offers=self.offers, recorder=self.recorder, clock=options.clock
+        )
+        self.compactions = Compactions(
+            registry=self.registry,
+            recorder=self.recorder,
+            calls=self.calls,
+            admission=self.admission,
+            background=self.background,
+            turns=self.turns,
+            deadlines=self.deadlines,
+            clock=options.clock,
         )
         self.loader = Loader(registry=self.registry, recorder=self.recorder, calls=self.calls, options=options)
         self._watchdog = self._make_watchdog()

@@ -15,6 +15,7 @@ from beaver_hooks.host import Host
 from beaver_hooks.loop_thread import NOT_OPEN, LoopThread
 from beaver_hooks.receipts.health import Health
 from beaver_hooks.receipts.receipts import Receipt
+from beaver_hooks.turns.compactions import CompactionFields, CompactionReport
 from beaver_hooks.turns.context import PluginHint, Recall, ReferenceMessage
 from beaver_hooks.turns.fields import ToolFields, TurnFields
 from beaver_hooks.turns.open_turn import OpenTurn
@@ -157,6 +158,10 @@ class SyncHost:
     def drop(self, turn_id: str, reason: DropReason | str = DropReason.FAILED) -> bool:
         """Close a turn by its id without an answer; `False` if it was closed before."""
         return self.call(self._host.drop, turn_id, reason)
+
+    def before_compaction(self, *, session: str, **fields: Unpack[CompactionFields]) -> CompactionReport:
+        """Announce that the context of a session is about to be shortened, as `Host.before_compaction` does."""
+        return self.call(self._host.before_compaction, session=session, **fields)
 
     def drain(self, seconds: float | None = None) -> int:
         """Wait until the background work is done, at most `seconds`; return how many calls are left."""

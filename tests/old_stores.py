@@ -6,7 +6,6 @@ from pathlib import Path
 
 import apsw
 
-from beaver_memory.store.checksums import ADDED
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.rows import new_row
 from beaver_memory.store.sqlite.connections import Connector
@@ -46,7 +45,7 @@ def old_store(path: Path, items: Sequence[Analysed], *more: str, version: int = 
                 live = sum(each.memory.owner == owner for each in items)
                 connection.execute("INSERT INTO owners VALUES (?, ?, ?, ?)", (number, owner.tenant, owner.user, live))
             for id_, item in enumerate(items, 1):
-                row = new_row(item, numbers[item.memory.owner], id_, micros(NOW))[: -len(ADDED)]
+                row = new_row(item, numbers[item.memory.owner], id_, micros(NOW))[:32]
                 connection.execute(ADD, (id_, *row))
             connection.execute("UPDATE counter SET value = ?", (len(items),))
             for statement in more:

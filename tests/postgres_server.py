@@ -62,6 +62,8 @@ TABLES = (
     "embedded",
     "history",
     "session_summaries",
+    "capture_days",
+    "captured_turns",
 )
 
 

@@ -62,6 +62,7 @@ CARD = Card(
     notes={
         "sync": "The framework has no entry point for callers without an event loop.",
         "sees_blocks": "Those in agent middleware where the provider is the first agent middleware too.",
+        "announces_compaction": "Compaction strategies call no context provider and no middleware.",
         "sees_cancellation": "At once where the stream is closed; else when the stream is garbage-collected.",
     },
 )

@@ -5,6 +5,8 @@
     ... given.system, given.references ...
     memory.after(given.turn_id, "To wait.")
 
+Call `memory.before_compaction(session="s1")` before you shorten the history of a session.
+
 The callables accept and ignore further keywords of a framework. `before` raises only errors of fail-closed plugins; the
 other callables raise none.
 """
@@ -27,12 +29,14 @@ CARD = Card(
     sees_cancellation=False,
     sees_blocks=False,
     streaming=False,
+    announces_compaction=True,
     notes={
         "reference_placement": "The caller places them; `messages` puts them before the history.",
         "sees_errors": "The caller may call `failed`; else the turn is dropped when the session's next one begins.",
         "sees_cancellation": "As for errors.",
         "sees_blocks": "A caller with guardrails calls `failed` in place of `after`.",
         "streaming": "`after` takes the whole answer.",
+        "announces_compaction": "The caller calls `before_compaction`.",
     },
 )
 
@@ -73,7 +77,7 @@ class Given:
 
 
 class BeforeAfter:
-    """Two callables, and two more for hosts that know of tool calls and failures. Thread-safe.
+    """Two callables, and more for hosts that know of tool calls, failures and compactions. Thread-safe.
 
     Args:
         host: an open `SyncHost`.
@@ -140,6 +144,14 @@ class BeforeAfter:
         """Close the turn without an answer."""
         if (turn := self._leave(turn_id)) is not None:
             turn.drop_now(reason)
+
+    def before_compaction(self, *, session: object = None, user: object = None, **_: Any) -> bool:
+        """Announce that the history of a session is about to be shortened, and wait for the plugins.
+
+        Returns:
+            Whether every plugin with something to store has confirmed that it is durable.
+        """
+        return self._adapter.before_compaction_now(session=session, user=user)
 
     def run_tool(self, turn_id: str, name: str, arguments: Mapping[str, Any] | str) -> str:
         """Run a plugin's tool for the model; return a failure as text, too.

@@ -39,6 +39,7 @@ CARD = Card(
     sees_blocks=False,
     offers_tools=False,
     sync=False,
+    announces_compaction=True,
     notes={
         "reference_placement": "Some models get them after the user's text.",
         "reference_persistence": "Claude Code keeps what is added to its context, and sends it again; it has a budget.",
@@ -54,7 +55,7 @@ CARD = Card(
 )
 """The capabilities of the SDK."""
 
-EVENTS: tuple[HookEvent, ...] = ("UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop")
+EVENTS: tuple[HookEvent, ...] = ("UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop", "PreCompact")
 """The events with callbacks in the SDK, which has none for the start and the end of a session."""
 
 

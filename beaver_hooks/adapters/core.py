@@ -141,6 +141,35 @@ class Adapter:
         """Do as `open` does, for a framework without an event loop; needs a `SyncHost`."""
         return self.now(self.open, prompt, **fields)
 
+    async def before_compaction(self, *, session: object = None, user: object = None) -> bool:
+        """Announce that a session's context is about to be shortened; an error is logged.
+
+        Args:
+            session: the framework's session, or the default one.
+            user: the framework's user, or the default one.
+
+        Returns:
+            Whether every plugin with something to store has confirmed that it is durable.
+        """
+        fields = {
+            **{name: each for name, each in self._defaults.items() if name != "budget"},
+            "session": _first(self._id("session", session), self._defaults.get("session")),
+            "user": _first(self._id("user", user), self._defaults.get("user")),
+        }
+        try:
+            return (await self.reach(self._inner.before_compaction, **fields)).complete
+        except Exception as error:  # noqa: BLE001 - it is logged
+            self._say("before_compaction", error)
+            return False
+
+    def before_compaction_now(self, **fields: Any) -> bool:
+        """Do as `before_compaction` does, for a framework without an event loop; needs a `SyncHost`."""
+        try:
+            return self.now(self.before_compaction, **fields)
+        except HostError as error:
+            self._say("before_compaction", error)
+            return False
+
     async def reach(self, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **keywords: Any) -> T:
         """Run a coroutine function in the host's loop, from any."""
         if isinstance(self._host, Host):

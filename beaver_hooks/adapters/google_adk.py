@@ -49,6 +49,7 @@ CARD = Card(
         "sees_cancellation": "At once where ADK runs the agent in a task of its own, as it does with an `LlmAgent`.",
         "sees_blocks": "What a callback puts in the answer's place is committed as the user got it.",
         "sees_tool_errors": "A tool that raises ends an ADK run, unless a callback answers for it.",
+        "announces_compaction": "ADK calls no callback of plugins before it compacts events.",
         "sync": "`Runner.run` needs a SyncHost.",
     },
 )

@@ -43,6 +43,7 @@ CARD = Card(
     host="langchain",
     notes={
         "sees_blocks": "Of middlewares that are listed after this one.",
+        "announces_compaction": "A middleware that summarises tells no other middleware.",
         "sees_tool_errors": "A tool whose exception ends the run ends the turn, at the next garbage collection.",
     },
 )

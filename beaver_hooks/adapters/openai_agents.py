@@ -63,6 +63,7 @@ CARD = Card(
     notes={
         "reference_persistence": "With `conversation_id` or `previous_response_id` the provider keeps references.",
         "sees_tool_errors": "Unless a tool has a `failure_error_function` of its own.",
+        "announces_compaction": "Sessions that compact call no hook of a run; call the host before `run_compaction`.",
         "offers_tools": "Where they are among the agent's `tools`.",
     },
 )

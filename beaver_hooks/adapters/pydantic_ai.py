@@ -50,7 +50,10 @@ from beaver_hooks.sync import SyncHost
 from beaver_hostspecs import DropReason, HostMisused
 from beaver_hostspecs.conformance.cards import Card
 
-CARD = Card(host="pydantic-ai")
+CARD = Card(
+    host="pydantic-ai",
+    notes={"announces_compaction": "Capabilities and processors that shorten the history tell no other capability."},
+)
 
 UNANSWERED = (DeferredToolRequests, getattr(outputs, "PendingModelResponse", DeferredToolRequests))
 """Outputs that are no answer yet."""

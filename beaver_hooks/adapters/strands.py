@@ -49,6 +49,7 @@ CARD = Card(
         "reference_placement": "References are text blocks at the start of the request's first user message.",
         "sees_blocks": "What a hook denies, or a provider's guardrail replaces, is dropped as blocked.",
         "has_user_id": "The caller names the user in `invocation_state`.",
+        "announces_compaction": "Conversation managers send no event before they reduce the context.",
         "sync": "`agent(...)` needs a SyncHost.",
     },
 )

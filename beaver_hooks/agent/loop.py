@@ -259,5 +259,5 @@ def _said(completion: Completion) -> str:
 
 def _exchange(turn: OpenTurn, text: str, now: datetime) -> tuple[Message, ...]:
     # The clock may be set back during the turn.
-    said = Message(role="user", text=turn.prompt, when=turn.turn.when)
+    said = Message(role="user", text=turn.prompt, when=turn.turn.when, id=turn.id)
     return (said, Message(role="assistant", text=text, when=max(now, turn.turn.when)))

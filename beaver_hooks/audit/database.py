@@ -7,21 +7,36 @@ the write lock at its beginning, so that processes which append at the same time
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
+
+import attrs
 
 from beaver_hooks.audit.chain import GENESIS, ChainedEvent, Fields, Head
 from beaver_toolkit.queries import Queries
+from beaver_toolkit.row_checksums import row_checksum
 from beaver_toolkit.sqlite.connections import integrity_problems
 from beaver_toolkit.sqlite.database import Database as SqliteDatabase
 from beaver_toolkit.sqlite.errors import translated
-from beaver_toolkit.sqlite.migrations import read_migrations
+from beaver_toolkit.sqlite.migrations import read_migrations, version_of
 
 PACKAGE = "beaver_hooks.audit"
 DATABASE = "host.db"
 RECEIPTS_KEPT = 10_000
+CHECKSUMS = 2
+"""The version of the database that has checksums of receipts."""
+
 TRIGGERS = ("audit_keeps_what_it_has", "audit_loses_nothing", "audit_replaces_nothing")
 """They refuse statements that change or delete records."""
 
 _SQL = Queries(Path(__file__).with_name("queries.sql"))
+
+
+@attrs.frozen
+class StoredReceipt:
+    """A stored receipt: the id of its turn, and its body, `None` if the row fails its checksum."""
+
+    turn: str
+    body: str | None
 
 
 class Database:
@@ -38,7 +53,13 @@ class Database:
         Raises:
             DatabaseError: it cannot be opened or is not a host's database. It is never replaced by a new one.
         """
-        return cls(SqliteDatabase.open(folder / DATABASE, read_migrations(PACKAGE)))
+        opened = cls(SqliteDatabase.open(folder / DATABASE, read_migrations(PACKAGE)))
+        try:
+            opened._add_checksums()
+        except BaseException:
+            opened.close()
+            raise
+        return opened
 
     @classmethod
     def read(cls, folder: Path, *, wait: float | None = None) -> "Database":
@@ -74,7 +95,8 @@ class Database:
 
     def put_receipts(self, rows: Sequence[tuple[str, str, str]]) -> None:
         """Store receipts (turn, at, body) over older ones of their turns; keep the newest `RECEIPTS_KEPT`."""
-        self._connection.executemany(_SQL["put_receipt"], rows)
+        sums = [(*row, row_checksum(*(text.encode() for text in row))) for row in rows]
+        self._connection.executemany(_SQL["put_receipt"], sums)
         self._connection.execute(_SQL["drop_old_receipts"], (RECEIPTS_KEPT,))
 
     def put_health(self, rows: Sequence[tuple[str, str, str]]) -> None:
@@ -84,14 +106,14 @@ class Database:
         """
         self._connection.executemany(_SQL["put_health"], rows)
 
-    def receipts(self, limit: int) -> list[tuple[str, str]]:
-        """Return the newest receipts (turn, body), newest first."""
-        return self._pairs(_SQL["receipts"], limit)
+    def receipts(self, limit: int) -> list[StoredReceipt]:
+        """Return the newest receipts, newest first."""
+        return self._receipts("receipts", limit)
 
-    def receipt(self, turn: str) -> str | None:
-        """Return the body of one turn's receipt."""
-        pairs = self._pairs(_SQL["receipt"], turn)
-        return pairs[0][1] if pairs else None
+    def receipt(self, turn: str) -> StoredReceipt | None:
+        """Return one turn's receipt."""
+        found = self._receipts("receipt", turn)
+        return found[0] if found else None
 
     def health(self) -> list[tuple[str, str]]:
         """Return every plugin's health (plugin, body), by name."""
@@ -125,10 +147,33 @@ class Database:
             there = {name for (name,) in self._connection.execute(_SQL["triggers"])}
         return tuple(name for name in TRIGGERS if name not in there)
 
+    def _receipts(self, query: str, binding: str | int) -> list[StoredReceipt]:
+        with translated():
+            # A reader may meet a database of an older version, which has no checksums.
+            column = "checksum" if version_of(self._connection) >= CHECKSUMS else "NULL"
+            rows: list[Any] = self._connection.execute(_SQL[query].format(checksum=column), (binding,)).fetchall()
+        return [_stored(*row) for row in rows]
+
+    def _add_checksums(self) -> None:
+        """Give the receipts that an older version has stored their checksums."""
+        with translated():
+            if not self._connection.execute(_SQL["receipts_without_checksum"]).fetchone():
+                return
+        with self.transaction():
+            rows: list[Any] = self._connection.execute(_SQL["receipts_without_checksum"]).fetchall()
+            sums = [(row_checksum(turn, at, body), number) for number, turn, at, body in rows]
+            self._connection.executemany(_SQL["set_checksum"], sums)
+
     def _pairs(self, sql: str, *bindings: str | int) -> list[tuple[str, str]]:
         with translated():
             rows = self._connection.execute(sql, bindings).fetchall()
         return [(str(one), str(other)) for one, other in rows]
+
+
+def _stored(turn: bytes, at: bytes, body: bytes, checksum: int | None) -> StoredReceipt:
+    # An older version has stored no checksum.
+    is_whole = checksum is None or row_checksum(turn, at, body) == checksum
+    return StoredReceipt(turn.decode(errors="backslashreplace"), body.decode(errors="replace") if is_whole else None)
 
 
 def _record(seq: int, mac: bytes | None, *fields: bytes | None) -> ChainedEvent:

@@ -21,18 +21,28 @@ ORDER BY seq DESC
 LIMIT ?
 
 -- name: put_receipt
-INSERT INTO receipts VALUES (?, ?, ?)
-ON CONFLICT (turn) DO UPDATE SET at = excluded.at, body = excluded.body
+INSERT INTO receipts (turn, at, body, checksum) VALUES (?, ?, ?, ?)
+ON CONFLICT (turn) DO UPDATE SET at = excluded.at, body = excluded.body, checksum = excluded.checksum
 
 -- name: drop_old_receipts
 DELETE FROM receipts
 WHERE rowid IN (SELECT rowid FROM receipts ORDER BY at DESC, rowid DESC LIMIT -1 OFFSET ?)
 
 -- name: receipts
-SELECT turn, body FROM receipts ORDER BY at DESC, rowid DESC LIMIT ?
+-- Reads bytes here and below, because a damaged text may be none.
+SELECT CAST(turn AS BLOB), CAST(at AS BLOB), CAST(body AS BLOB), {checksum}
+FROM receipts
+ORDER BY at DESC, rowid DESC
+LIMIT ?
 
 -- name: receipt
-SELECT turn, body FROM receipts WHERE turn = ?
+SELECT CAST(turn AS BLOB), CAST(at AS BLOB), CAST(body AS BLOB), {checksum} FROM receipts WHERE turn = ?
+
+-- name: receipts_without_checksum
+SELECT rowid, CAST(turn AS BLOB), CAST(at AS BLOB), CAST(body AS BLOB) FROM receipts WHERE checksum IS NULL
+
+-- name: set_checksum
+UPDATE receipts SET checksum = ? WHERE rowid = ?
 
 -- name: put_health
 -- Keeps a suspension that another host has changed later, because this host may not have read it.

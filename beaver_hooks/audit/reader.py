@@ -12,7 +12,7 @@ import attrs
 
 from beaver_hooks.audit import chain
 from beaver_hooks.audit.chain import ChainCheck, ChainedEvent, Head
-from beaver_hooks.audit.database import DATABASE, Database
+from beaver_hooks.audit.database import DATABASE, RECEIPTS_KEPT, Database
 from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.key import KEY_FILE, read_key
 from beaver_hostspecs import AuditUnavailable
@@ -36,6 +36,7 @@ _REMEDIES = {
     "no_locks": "is on a disk that has neither hard links nor file locks; use another disk",
     "not_ours": "is a database, but not an audit trail; move it away",
     "broken": "is a database, but not an audit trail; move it away",
+    "overwritten": "was overwritten while it was in use; run `beaver doctor`",
     "read_only": "is read-only; check who owns it and its folder",
 }
 
@@ -56,15 +57,34 @@ class TrailReader:
         self._pid = os.getpid()
 
     def receipt(self, turn: str) -> Mapping[str, Any] | None:
-        """Return the receipt of a turn, or `None` if it was never stored or has been dropped."""
+        """Return the receipt of a turn, or `None` if it was never stored or has been dropped.
+
+        Raises:
+            AuditUnavailable: it fails its checksum, too.
+        """
         with self._reading() as database:
-            body = database.receipt(turn)
-        return None if body is None else _mapping(body)
+            found = database.receipt(turn)
+        if found is not None and found.body is None:
+            raise AuditUnavailable(
+                f"The receipt of {found.turn} is damaged, so it is not shown; restore {self._folder / DATABASE} from a"
+                " backup. `beaver doctor` names every damaged receipt."
+            )
+        return None if found is None else _mapping(found.body or "")
 
     def receipts(self, limit: int = 20) -> dict[str, Mapping[str, Any]]:
-        """Return the newest receipts by turn, newest first."""
+        """Return the receipts of the newest turns, newest first, without those that fail their checksums."""
         with self._reading() as database:
-            return {turn: _mapping(body) for turn, body in database.receipts(limit)}
+            return {each.turn: _mapping(each.body) for each in database.receipts(limit) if each.body is not None}
+
+    def recorded_turns(self, limit: int) -> tuple[str, ...]:
+        """Return the newest turns that have a receipt, newest first, also a damaged one."""
+        with self._reading() as database:
+            return tuple(each.turn for each in database.receipts(limit))
+
+    def damaged_receipts(self) -> tuple[str, ...]:
+        """Return the turns whose receipts fail their checksums."""
+        with self._reading() as database:
+            return tuple(each.turn for each in database.receipts(RECEIPTS_KEPT) if each.body is None)
 
     def health(self, *, wait: float | None = None) -> dict[str, Mapping[str, Any]]:
         """Return the last known health by plugin; wait at most `wait` seconds for another process's lock."""

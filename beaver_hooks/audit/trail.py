@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from queue import Empty
@@ -19,6 +19,7 @@ from beaver_hooks.audit.writer import StateChange, Writer
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import AuditUnavailable, Clock, SystemClock
 from beaver_toolkit.sqlite.errors import DatabaseError
+from beaver_toolkit.sqlite.losses import databases_with_losses, losses_of
 
 
 class Trail(TrailReader):
@@ -52,15 +53,18 @@ class Trail(TrailReader):
         """
         folder = make_state_folder(folder)
         is_lost = _is_lost(folder)
-        key, clock = _check(folder), clock or SystemClock()
-        writer = Writer(folder, key.secret, clock=clock)
-        writer.start()
+        database, clock = _open(folder), clock or SystemClock()
+        with _closed_on_error(folder, database):
+            key = _key(folder, database)
+            writer = Writer(folder, key.secret, clock=clock)
+            writer.start(database)
         trail = cls(folder, key.secret, writer, clock)
         if is_lost:
             trail.append(AuditEvent(name="audit_restarted", at=clock.now(), facts={"reason": "file missing at start"}))
         if key.tightened:
             trail.append(AuditEvent(name="audit_key_tightened", at=clock.now()))
         trail._report_losses()
+        trail._report_missing_commits()
         return trail
 
     def _report_losses(self) -> None:
@@ -75,6 +79,13 @@ class Trail(TrailReader):
                 self.flush()
                 for path, _ in found:
                     path.unlink(missing_ok=True)
+
+    def _report_missing_commits(self) -> None:
+        """Record that databases in this folder lack acknowledged commits, until the user accepts that."""
+        for database in databases_with_losses(self._folder):
+            commits = sum(each.commits for each in losses_of(database))
+            facts: Facts = {"database": database.name, "commits": commits, "remedy": "run `beaver doctor`"}
+            self.append(AuditEvent(name="commits_missing", at=self._clock.now(), facts=facts))
 
     def append(self, event: AuditEvent) -> None:
         """Take an event and return at once."""
@@ -141,23 +152,31 @@ def _is_lost(folder: Path) -> bool:
         return False
 
 
-def _check(folder: Path) -> Key:
-    """Check that database and key can be used, with a connection that is closed again.
-
-    Raises:
-        AuditUnavailable: one of them cannot, or they do not belong together.
-    """
+@contextlib.contextmanager
+def _closed_on_error(folder: Path, database: Database) -> Iterator[None]:
     try:
-        database = Database.write(folder)
-        try:
-            return _key(folder, database)
-        finally:
-            database.close()
+        yield
+    except DatabaseError as error:
+        database.close()
+        raise unavailable(folder, error.category) from error
+    except BaseException:
+        database.close()
+        raise
+
+
+def _open(folder: Path) -> Database:
+    try:
+        return Database.write(folder)
     except DatabaseError as error:
         raise unavailable(folder, error.category) from error
 
 
 def _key(folder: Path, database: Database) -> Key:
+    """Return the key, a new one for a new database.
+
+    Raises:
+        AuditUnavailable: the key cannot be used, or it is gone.
+    """
     key = read_key(folder)
     if key is None and database.has_records():
         # Another process may have made the key and its first record since the first read.

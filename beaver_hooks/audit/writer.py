@@ -46,9 +46,9 @@ class Connector:
     connection, which SQLite forbids.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, database: Database) -> None:
         self._folder = folder
-        self._database: Database | None = None
+        self._database: Database | None = database
 
     def database(self) -> Database:
         """Return the open database.
@@ -91,6 +91,8 @@ class Writer:
         self._pause = 0.0
         self._ended = False
         self._pid = os.getpid()
+        self._opened: queue.SimpleQueue[Database] = queue.SimpleQueue()
+        self._taken = threading.Event()
         self._thread = threading.Thread(target=self._run, name="beaver-hooks-audit", daemon=True)
 
     @property
@@ -98,9 +100,11 @@ class Writer:
         """Whether this is a forked child, which has no writer."""
         return os.getpid() != self._pid
 
-    def start(self) -> None:
-        """Start the thread."""
+    def start(self, database: Database) -> None:
+        """Start the thread, which alone holds the open database from now on."""
+        self._opened.put(database)
         self._thread.start()
+        self._taken.wait()
 
     def offer(self, item: Item) -> None:
         """Take an item and return at once; refuse and count it if the queue is full. Does nothing in a fork."""
@@ -143,7 +147,8 @@ class Writer:
             self._refused += 1
 
     def _run(self) -> None:
-        connector = Connector(self._folder)
+        connector = Connector(self._folder, self._opened.get())
+        self._taken.set()
         _, died = attempt(partial(self._work, connector))
         connector.close()
         if died:

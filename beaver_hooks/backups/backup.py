@@ -170,24 +170,23 @@ def _made(
 
 
 def _copied(state: PluginState, copies: Path, parts: tuple[str, ...], waiting: Waiting) -> StateEntry:
-    folder = state_folder(copies, state.name)
+    """Copy a state, and examine a copy of the copy, because examining may change it."""
+    folder, examined = state_folder(copies, state.name), copies.with_name("examined")
     folder.mkdir(mode=0o700, parents=True)
     with waiting(f"Copying the state of {state.name}"):
-        report = state.write(folder)
-        if left_out := [part for part in BACKUP_PARTS if part not in parts and (folder / part).exists()]:
-            for part in left_out:
-                shutil.rmtree(folder / part)
-            report = attrs.evolve(state.check(folder), notes=report.notes)
-    return _entry(state, report)
+        notes = state.write(folder)
+        for part in set(BACKUP_PARTS) - set(parts):
+            shutil.rmtree(folder / part, ignore_errors=True)
+    with waiting(f"Examining the state of {state.name}"):
+        shutil.copytree(folder, examined)
+        report = state.check(examined)
+        shutil.rmtree(examined)
+    return _entry(state, report, notes)
 
 
-def _entry(state: PluginState, report: BackupReport) -> StateEntry:
+def _entry(state: PluginState, report: BackupReport, notes: tuple[str, ...] = ()) -> StateEntry:
     return StateEntry(
-        name=state.name,
-        version=state.version,
-        held=dict(report.held),
-        notes=report.notes,
-        problems=report.problems,
+        name=state.name, version=state.version, held=dict(report.held), notes=notes, problems=report.problems
     )
 
 

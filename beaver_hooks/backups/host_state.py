@@ -39,6 +39,7 @@ from beaver_toolkit.sqlite.connections import integrity_problems
 from beaver_toolkit.sqlite.copies import check_free, copy_moment, put_in_place
 from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.errors import DatabaseError, translated
+from beaver_toolkit.sqlite.losses import losses_of
 from beaver_toolkit.sqlite.migrations import read_migrations
 
 MOST_NAMED = 20
@@ -61,8 +62,8 @@ class HostState:
         """Return the functions that copy this state, and bring it back."""
         return StateBackup(write=self.write, check=self.check, restore=self.restore)
 
-    def write(self, folder: Path) -> BackupReport:
-        """Copy the files into the folder `project`.
+    def write(self, folder: Path) -> tuple[str, ...]:
+        """Copy the files into the folder `project`; return what the databases have lost before.
 
         Raises:
             StorageError: the conversations cannot be copied.
@@ -80,7 +81,7 @@ class HostState:
         if os.path.lexists(here / TRAIL):
             with _trail_explained(here):
                 _copy(here / TRAIL, to / TRAIL, TRAIL_PACKAGE)
-        return self.check(folder)
+        return tuple(f"{here / name}: {loss}" for name in (SESSIONS, TRAIL) for loss in losses_of(here / name))
 
     def check(self, folder: Path) -> BackupReport:
         """Examine the copies: pages of both databases, the chain of the trail."""

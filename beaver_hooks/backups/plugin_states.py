@@ -30,6 +30,7 @@ from beaver_hostspecs import (
     Setup,
     StateBackup,
 )
+from beaver_hostspecs.freezing import texts
 from beaver_hostspecs.naming import type_name
 from beaver_hostspecs.reports import OutcomeKind
 
@@ -40,7 +41,7 @@ T = TypeVar("T")
 
 PLUGINS = "plugins"
 
-NOTHING = StateBackup(write=lambda _: BackupReport(), check=lambda _: BackupReport(), restore=lambda _: RestoreReport())
+NOTHING = StateBackup(write=lambda _: (), check=lambda _: BackupReport(), restore=lambda _: RestoreReport())
 """The backup of a plugin that has nothing worth one."""
 
 
@@ -79,9 +80,9 @@ class PluginState:
     version: str
     backup: StateBackup
 
-    def write(self, folder: Path) -> BackupReport:
-        """Write a copy of the state."""
-        return self._answer("copy its state", BackupReport, lambda: self.backup.write(folder))
+    def write(self, folder: Path) -> tuple[str, ...]:
+        """Write a copy of the state; return sentences about data that is not in it."""
+        return self._answer("copy its state", tuple, lambda: texts(self.backup.write(folder)))
 
     def check(self, folder: Path) -> BackupReport:
         """Examine a copy."""

@@ -8,7 +8,7 @@ import click
 
 from beaver_hooks.audit.database import DATABASE as TRAIL
 from beaver_hooks.cli.absence import Absence
-from beaver_hooks.cli.checks import databases, files, health, origin, settings, stores, versions
+from beaver_hooks.cli.checks import databases, files, health, losses, memories, origin, settings, stores, versions
 from beaver_hooks.cli.checks.findings import Finding, exit_code, from_error, ok, report
 from beaver_hooks.cli.common import common, set_up_log
 from beaver_hooks.cli.state import is_there
@@ -17,20 +17,31 @@ from beaver_hooks.cli.text_format import counted
 from beaver_hooks.config.confirmations import read_record, record_path
 from beaver_hooks.config.paths import printable
 from beaver_hostspecs import ConfigurationError
+from beaver_toolkit.sqlite.losses import accept_losses
 
 
 @click.command(name="doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: ok, and the findings.")
+@click.option(
+    "--accept-loss",
+    "accepted",
+    type=click.Path(path_type=Path, dir_okay=False),
+    multiple=True,
+    help="Accept that commits are missing from this database: delete the notice and the damaged log.",
+)
 @common
 @click.pass_context
-def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
+def command(ctx: click.Context, *, as_json: bool, accepted: tuple[Path, ...], config: Path | None) -> None:
     """Examine the stored state: databases, files and their permissions.
 
-    It also examines the audit chain, the health of the plugins, confirmations and free space. It loads no plugin, and
-    changes and creates nothing; each finding names the remedy. A degraded plugin is a problem here. The exit code is 0,
-    or 1 if there is a problem.
+    It also examines the audit chain, the health of the plugins, confirmations and free space, and verifies the rows of
+    the local memory, of a large one only the newest. It opens no host, and changes and creates nothing, unless you
+    accept a loss; each finding names the remedy. A degraded plugin is a problem here. The exit code is 0, or 1 if there
+    is a problem.
     """
     set_up_log()
+    for path in accepted:
+        accept_losses(path)
     looked = settings.look(config)
     findings = [*versions.engines(), *versions.distributions(), *looked.findings, *confirmations(os.environ)]
     findings += stores.examine(looked.memories, os.environ)
@@ -68,6 +79,10 @@ def _kept(looked: settings.SettingsCheck) -> Iterator[Finding]:
         yield databases.sessions(folder)
     with waiting("Examining the audit trail"):
         yield from _trail(folder)
+    yield from losses.examine([folder, *looked.further_folders])
+    if looked.loaded is not None:
+        with waiting("Examining the memories"):
+            yield from memories.examine(looked.loaded)
     config = None if looked.loaded is None else looked.loaded.config
     yield from health.kept(folder, looked.sections, Absence.under(config))
 

@@ -6,12 +6,14 @@ from typing import Any, TypeVar
 
 import attrs
 
+from beaver_hooks.agent.errors import UnknownSession
 from beaver_hooks.agent.factory import EngineLoadResult
 from beaver_hooks.cli.common import configured, in_loop, opened
-from beaver_hooks.cli.state import has_sessions, sessions_in
+from beaver_hooks.cli.state import has_sessions, nothing_yet, session_named, sessions_in
 from beaver_hooks.config import LoadedConfig
+from beaver_hooks.config.paths import printable
 from beaver_hooks.state_folder import plugin_folder
-from beaver_hostspecs import UnknownPlugin
+from beaver_hostspecs import NotAllowed, StoredSession, UnknownPlugin
 
 T = TypeVar("T")
 
@@ -34,6 +36,13 @@ class PluginShell:
         """Return the plugin's own folder for files that belong to the person."""
         return plugin_folder(configured(None).person_folder, self.name)
 
+    def session(self, beginning: str) -> StoredSession:
+        """Return the stored session whose id has this beginning."""
+        loaded = configured(None)
+        if not has_sessions(loaded.state_folder):
+            raise UnknownSession(nothing_yet(loaded.state_folder))
+        return in_loop(_stored(loaded, beginning))
+
     def quoting_sessions(self, texts: Sequence[str]) -> int:
         """Return how many stored sessions have a message that holds all words of one of the texts."""
         folder = configured(None).state_folder
@@ -42,6 +51,15 @@ class PluginShell:
     async def _call(self, loaded: LoadedConfig, function: Callable[[Any], Awaitable[T]]) -> T:
         async with opened(loaded) as engine:
             return await function(in_service(engine, self.name))
+
+
+async def _stored(loaded: LoadedConfig, beginning: str) -> StoredSession:
+    async with opened(loaded, notices=False) as engine:
+        found = await engine.sessions.show(await session_named(engine.sessions, beginning))
+        id_, user = found.info.id, found.info.user
+        if engine.host.is_memory_off(session=id_, user=user):
+            raise NotAllowed(f"memory is off in the session `{printable(id_)}`; `beaver memory on` switches it on")
+        return StoredSession(id=id_, user=user, trust=await engine.sessions.trust(id_), messages=found.messages)
 
 
 async def _quoting(folder: Path, texts: Sequence[str]) -> int:

@@ -64,8 +64,9 @@ def explanation(name: str, receipt: Receipt, health: Mapping[str, Receipt], conf
 
 
 def _newest(reader: TrailReader, folder: Path) -> tuple[str, Receipt]:
-    for name, receipt in reader.receipts(1).items():
-        return name, receipt
+    for name in reader.recorded_turns(1):
+        if (receipt := reader.receipt(name)) is not None:
+            return name, receipt
     raise UnknownTurn(nothing_yet(folder))
 
 
@@ -75,13 +76,12 @@ def _named(reader: TrailReader, folder: Path, given: str) -> tuple[str, Receipt]
         receipt = reader.receipt(name)
         if receipt is not None:
             return name, receipt
-    kept = reader.receipts(RECEIPTS_KEPT)
-    found = [name for name in kept if name.startswith(given)]
+    found = [name for name in reader.recorded_turns(RECEIPTS_KEPT) if name.startswith(given)]
     if not found:
         raise UnknownTurn(_not_kept(folder, given))
     if len(found) > 1:
         raise UnknownTurn(ambiguous(given, found, "turn"))
-    return found[0], kept[found[0]]
+    return found[0], reader.receipt(found[0]) or {}
 
 
 def _not_kept(folder: Path, given: str) -> str:

@@ -94,7 +94,8 @@ class HealthStore:
         self._clock = clock
         self._stored = stored
         self._lock = threading.RLock()
-        self._earlier = stored.read()
+        # Read when the first plugin is loaded.
+        self._earlier: dict[str, Health] = {}
         self._healths: dict[str, Health] = {}
         self._successes: dict[str, datetime] = {}
         self._kept: dict[str, tuple[Health, datetime]] = {}

@@ -56,6 +56,18 @@ class PluginReceiptBuilder:
         """Add the time that a call of `hook` took."""
         self.seconds[hook] = self.seconds.get(hook, 0.0) + seconds
 
+    def facts(self, hook: str) -> dict[str, object]:
+        """Return the reports of a call that has no receipt as flat facts, without empty ones."""
+        entries = tuple(self.entries)
+        facts: dict[str, object] = {
+            "milliseconds": round(self.seconds.get(hook, 0.0) * 1000, 3),
+            "outcomes": [f"{each.plane}:{each.kind}" for each in _only(Outcome, entries)],
+            "decisions": [f"{each.gate}:{each.verdict}" for each in _only(Decision, entries)],
+            "clipped": [each.what for each in _only(Clip, entries)],
+            "considered": self.considered,
+        }
+        return {name: fact for name, fact in facts.items() if fact not in ([], 0)}
+
     def receipt(self, clean: Callable[[str], str] = str) -> PluginReceipt:
         """Return the plugin's part of the receipt so far; the plugin's own ids pass through `clean`."""
         entries = tuple(self.entries)

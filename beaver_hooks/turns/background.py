@@ -5,6 +5,7 @@ of its turn is left.
 """
 
 import asyncio
+from collections import OrderedDict
 
 from beaver_hooks.plugins.hook_calls import Calls
 from beaver_hooks.plugins.registry import Member, Registry
@@ -12,6 +13,12 @@ from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.turns.backlog import Backlog, Job
 from beaver_hooks.turns.results import RecallCheck
+
+LEARNING = ("on_tool_result", "after_prompt")
+"""The hooks by which a plugin learns what a session said."""
+
+MOST_MISSED = 10_000
+"""The sessions of which is kept that a plugin missed a call."""
 
 QUEUE = "queue"
 """The source of a plugin's fault while its background queue is full."""
@@ -35,6 +42,7 @@ class BackgroundCalls:
         self._recall_check = recall_check
         self._refused: dict[Member, int] = {}
         self._waiting: dict[ReceiptBuilder, asyncio.Event] = {}
+        self._missed: OrderedDict[tuple[str, Member], None] = OrderedDict()
 
     def put(self, job: Job) -> None:
         """Queue a call; where the plugin's queue is full, refuse it and report that once."""
@@ -45,6 +53,7 @@ class BackgroundCalls:
                 self.report_refused(member)
             return
         job.builder.lost += 1
+        self._miss(job)
         self._refused[member] = self._refused.get(member, 0) + 1
         if self._refused[member] == 1:
             self._report_full(job)
@@ -57,6 +66,12 @@ class BackgroundCalls:
         """Wait until no background call of a turn is left."""
         if builder.open_calls:
             await self._waiting.setdefault(builder, asyncio.Event()).wait()
+
+    def forgive(self, session: str, member: Member) -> bool:
+        """Return whether a plugin missed a call of a session, by a failure or a full queue; forget that it did."""
+        missed = (session, member) in self._missed
+        self._missed.pop((session, member), None)
+        return missed
 
     def report_refused(self, *members: Member) -> None:
         """Report how many calls the full queue of a plugin has refused, now that it takes calls again."""
@@ -77,7 +92,8 @@ class BackgroundCalls:
             call = self._calls.begin_hook(implementation, job.arguments, builder=job.builder, context=job.context)
             (result,) = await self._calls.settle([call])
             if not job.probe:
-                self._recall_check.background(result, job.builder)
+                if self._recall_check.background(result, job.builder) is not None:
+                    self._miss(job)
             elif self._registry.holds(implementation.member):
                 self._recall_check.recall(result, job.builder, probe=True)
         except (KeyboardInterrupt, Exception) as error:
@@ -85,6 +101,7 @@ class BackgroundCalls:
             category = "interrupted" if interrupted else "raised"
             name, hook = implementation.member.name, implementation.hook
             self._recorder.failed(name, hook=hook, category=category, builder=job.builder, error=error)
+            self._miss(job)
             if interrupted:
                 raise
 
@@ -99,6 +116,12 @@ class BackgroundCalls:
             self._recorder.keep(builder)
         if (event := self._waiting.pop(builder, None)) is not None:
             event.set()
+
+    def _miss(self, job: Job) -> None:
+        if job.implementation.hook in LEARNING:
+            self._missed[job.builder.turn.session, job.implementation.member] = None
+            if len(self._missed) > MOST_MISSED:
+                self._missed.popitem(last=False)
 
     def _report_full(self, job: Job) -> None:
         name, hook = job.implementation.member.name, job.implementation.hook

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextvars import Context
 from typing import Any, Protocol
 
@@ -108,9 +108,16 @@ class Backlog:
 
     async def drain_plugin(self, plugin: Member, seconds: float) -> None:
         """Wait until one plugin's jobs have run, at most `seconds`."""
+        await self._wait([lane for (_, each), lane in self._lanes.items() if each is plugin], seconds)
+
+    async def drain_session(self, session: str, plugin: Member, seconds: float) -> bool:
+        """Wait until one plugin's jobs of one session have run, at most `seconds`; return whether they have."""
+        await self._wait([lane for key, lane in self._lanes.items() if key == (session, plugin)], seconds)
+        return (session, plugin) not in self._lanes
+
+    async def _wait(self, lanes: Iterable[_Lane], seconds: float) -> None:
         self._start_workers()
-        workers = [lane.worker for (_, each), lane in self._lanes.items() if each is plugin and lane.worker]
-        if workers:
+        if workers := [lane.worker for lane in lanes if lane.worker]:
             await asyncio.wait(workers, timeout=seconds)
 
     def discard(self, plugin: Member | None = None) -> int:

@@ -27,10 +27,11 @@ class ResultCheck:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
 
-    def background(self, result: Result, builder: ReceiptBuilder) -> None:
-        """Judge a call of a hook that returns `None`."""
+    def background(self, result: Result, builder: ReceiptBuilder) -> Category | None:
+        """Judge a call of a hook that returns `None`; return how it failed, or `None`."""
         category = result.category or (None if result.value is None else "wrong_type")
         self.judge(result, category, builder)
+        return category
 
     def judge(self, result: Result, category: Category | None, builder: ReceiptBuilder) -> None:
         """Record how a call ended, and how long it took."""

@@ -10,8 +10,7 @@ from typing import Any
 
 import attrs
 
-from beaver_hooks.receipts.receipt_builder import PluginReceiptBuilder, ReceiptBuilder
-from beaver_hooks.receipts.receipts import Clip, Decision, Outcome
+from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.turns.lifecycle import Turns
 from beaver_hooks.turns.tools import Offers
@@ -55,21 +54,8 @@ class StandaloneTools:
 
     def _write_down(self, builder: ReceiptBuilder, plugin: str, tool: str, ended: str) -> None:
         hook = f"tool:{tool}"
-        facts = {"tool": tool, "ended": ended, **_reported(builder.plugins[plugin], hook)}
+        facts = {"tool": tool, "ended": ended, **builder.plugins[plugin].facts(hook)}
         self.recorder.event(EVENT, facts, builder=builder, plugin=plugin, hook=hook)
-
-
-def _reported(part: PluginReceiptBuilder, hook: str) -> dict[str, object]:
-    """Return a tool's reports as flat facts, without empty ones."""
-    entries = tuple(part.entries)
-    facts: dict[str, object] = {
-        "milliseconds": round(part.seconds.get(hook, 0.0) * 1000, 3),
-        "outcomes": [f"{each.plane}:{each.kind}" for each in entries if isinstance(each, Outcome)],
-        "decisions": [f"{each.gate}:{each.verdict}" for each in entries if isinstance(each, Decision)],
-        "clipped": [each.what for each in entries if isinstance(each, Clip)],
-        "considered": part.considered,
-    }
-    return {name: fact for name, fact in facts.items() if fact not in ([], 0)}
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -55,6 +55,7 @@ from beaver_hostspecs.plugins import (
     Setup,
     Shell,
     SmallModel,
+    StoredSession,
     Tool,
 )
 from beaver_hostspecs.reports import Fact, OutcomeKind, Personal, Report
@@ -63,6 +64,8 @@ from beaver_hostspecs.secrets import Secret
 from beaver_hostspecs.turns import (
     Actors,
     Answer,
+    Compaction,
+    CompactionReason,
     DropReason,
     HostRef,
     Message,
@@ -93,6 +96,8 @@ __all__ = [
     "Clock",
     "Command",
     "CommandContext",
+    "Compaction",
+    "CompactionReason",
     "ConfigurationError",
     "ConfigurationNotTrusted",
     "Contribution",
@@ -132,6 +137,7 @@ __all__ = [
     "Shell",
     "SmallModel",
     "StateBackup",
+    "StoredSession",
     "SystemClock",
     "Tool",
     "ToolRegistry",

@@ -1,6 +1,6 @@
 """The records by which a plugin copies its state into a backup, and brings it back."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import attrs
@@ -21,12 +21,10 @@ class BackupReport:
 
     Attributes:
         held: how many things it holds, by their plural noun, for example `{"memories": 12}`.
-        notes: sentences for the user, for example about data that is not in it.
         problems: damage that the check found, one sentence each. The copy is kept nevertheless.
     """
 
     held: Mapping[str, int] = field(factory=dict, converter=freeze)
-    notes: tuple[str, ...] = field(default=(), converter=texts)
     problems: tuple[str, ...] = field(default=(), converter=texts)
 
 
@@ -71,13 +69,14 @@ class StateBackup:
 
     Attributes:
         write: writes a copy into an empty folder: files of the project into its folder `project`, files of the person
-            into `person`, which it makes. Each database is copied as it was at one moment. `folder` may be on another
-            disk than the state.
-        check: reads a copy whole, by every rule that the plugin has for its data; raises if it cannot be used.
+            into `person`, which it makes. Each database is copied as it was at one moment. It returns sentences for the
+            user, for example about data that is not in the copy.
+        check: reads a copy whole, by every rule that the plugin has for its data; raises if it cannot be used. It may
+            change the copy, which is discarded or restored afterwards.
         restore: brings a copy back. Without `merge` it refuses existing state and changes nothing then. With it, data
             that is there stays as it is.
     """
 
-    write: Callable[[Path], BackupReport] = field(repr=False)
+    write: Callable[[Path], Iterable[str]] = field(repr=False)
     check: Callable[[Path], BackupReport] = field(repr=False)
     restore: Callable[[RestoreRequest], RestoreReport] = field(repr=False)

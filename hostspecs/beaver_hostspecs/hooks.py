@@ -1,9 +1,9 @@
 """The hooks a plugin may implement: the plugin author's guide.
 
 Write a class, mark the methods you want with `@hookimpl`, and name a zero-argument factory for it in the entry-point
-group `beaver_hooks`. Take only the arguments you need, by these names. The four turn hooks, `start` and `stop` are
-coroutine functions; the others are plain functions. A wrapper, a synchronous turn hook or a misspelt hook is refused
-with a sentence when the plugin is registered.
+group `beaver_hooks`. Take only the arguments you need, by these names. The four turn hooks, `before_compaction`,
+`start` and `stop` are coroutine functions; the others are plain functions. A wrapper, a synchronous turn hook or a
+misspelt hook is refused with a sentence when the plugin is registered.
 
 Turn hooks of several plugins run side by side, each in a task of its own with its own deadline; where order shows
 (the order of contributions) it is the order of registration, with `tryfirst` and `trylast` honoured. No plugin sees
@@ -20,7 +20,8 @@ suspended: turns go on without that hook, its other hooks are called as before, 
 turns probe it, rarely and in the background: the hook is called with that turn, whose other hooks do not wait for it,
 and the answer serves only to end the suspension. A fail-closed plugin is never suspended.
 
-The host calls the turn hooks in `beaver_hooks/turns/lifecycle.py`.
+The host calls the turn hooks in `beaver_hooks/turns/lifecycle.py`, and `before_compaction` in
+`beaver_hooks/turns/compactions.py`.
 """
 
 from collections.abc import Iterable
@@ -30,7 +31,7 @@ from beaver_hostspecs.contributions import Contribution
 from beaver_hostspecs.markers import hookspec
 from beaver_hostspecs.plugins import Command, Deadlines, PluginInfo, Setup, Tool
 from beaver_hostspecs.reports import Report
-from beaver_hostspecs.turns import Answer, DropReason, ToolResult, Turn
+from beaver_hostspecs.turns import Answer, Compaction, DropReason, ToolResult, Turn
 
 # --- The life of a plugin ---------------------------------------------------------------------------------------
 
@@ -228,6 +229,35 @@ async def on_turn_dropped(turn: Turn, reason: DropReason, report: Report) -> Non
     Ordering: after every `on_tool_result` of the same turn, within one session and plugin.
 
     On failure: audited, health degraded.
+
+    Returns:
+        Nothing; any other answer is a failure of the plugin.
+    """
+
+
+# --- The life of a session --------------------------------------------------------------------------------------
+
+
+@hookspec
+async def before_compaction(compaction: Compaction, report: Report) -> None:
+    """Store what you still hold of a session, and return only once that is durable.
+
+    Called each time a host is about to shorten the context of a session, so that the model no longer sees the earlier
+    messages; not while memory is off. The host waits for it. A plugin that stores each turn in `after_prompt` needs no
+    such hook. New in contract 1.1: a host with contract 1.0 refuses a plugin that has it.
+
+    To return is to confirm: what you keep of the session's committed turns, of this user and as far as this trust
+    reaches, survives the end of the process. Where that is not so, raise, or report a `failed` or `unknown` outcome.
+
+    Args:
+        compaction: the session, and who compacts it why.
+        report: reports how each write ended.
+
+    Ordering: after every queued turn hook of the session, in each plugin; all plugins side by side. A plugin whose
+    queued calls do not end within its longest background deadline is not called.
+
+    On failure: the plugin counts as not confirmed; audited, health degraded. The host gets no error, of a fail-closed
+    plugin neither.
 
     Returns:
         Nothing; any other answer is a failure of the plugin.

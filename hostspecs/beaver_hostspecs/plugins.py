@@ -10,7 +10,7 @@ from attrs.validators import gt, instance_of, optional
 
 from beaver_hostspecs.freezing import freeze, texts, thaw
 from beaver_hostspecs.reports import Report
-from beaver_hostspecs.turns import Scope, Trust, Turn, named_or_none
+from beaver_hostspecs.turns import Message, Scope, Trust, Turn, named_or_none
 
 T = TypeVar("T")
 
@@ -25,6 +25,7 @@ class Deadlines:
     on_tool_result: float | None = field(default=None, validator=_seconds)
     after_prompt: float | None = field(default=None, validator=_seconds)
     on_turn_dropped: float | None = field(default=None, validator=_seconds)
+    before_compaction: float | None = field(default=None, validator=_seconds)
     start: float | None = field(default=None, validator=_seconds)
     stop: float | None = field(default=None, validator=_seconds)
 
@@ -211,6 +212,24 @@ class CommandContext:
     trust: Trust = field(default=Trust.PUBLIC, converter=Trust)
 
 
+@attrs.frozen(kw_only=True)
+class StoredSession:
+    """A conversation that the host has stored.
+
+    Attributes:
+        id: the id of the session.
+        user: its user, or `None`.
+        trust: in the caller who began it.
+        messages: what the user and the model saw, in order. The id of a user's message is that of its turn, or `None`
+            if an earlier version stored it.
+    """
+
+    id: str
+    user: str | None = None
+    trust: Trust = Trust.PUBLIC
+    messages: tuple[Message, ...] = field(default=(), repr=False)
+
+
 class Shell(Protocol):
     """The object that the command group of a plugin gets from `click.pass_obj`, when `beaver` runs it.
 
@@ -237,6 +256,14 @@ class Shell(Protocol):
 
         Raises:
             AuditUnavailable: it cannot be made.
+        """
+
+    def session(self, beginning: str) -> StoredSession:
+        """Return the stored conversation whose id has this beginning.
+
+        Raises:
+            NotAllowed: memory is off in the session, or for its user.
+            BeaverError: there is no such session, there are several, or the conversations cannot be read.
         """
 
     def quoting_sessions(self, texts: Sequence[str]) -> int:

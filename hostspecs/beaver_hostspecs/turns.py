@@ -50,6 +50,15 @@ class DropReason(_Named):
     """The agent did not close the turn: it idled out, was superseded, or its host closed."""
 
 
+class CompactionReason(_Named):
+    """Why a host shortens the context of a session."""
+
+    AUTOMATIC = "automatic"
+    """The context is nearly full, or the host does so at intervals."""
+    REQUESTED = "requested"
+    """The user asked for it."""
+
+
 # The validators name the accepted values and never the given one, which could be the words of a user.
 Validator = Callable[[Any, "attrs.Attribute[Any]", Any], None]
 
@@ -277,3 +286,26 @@ class ToolResult:
     summary: str | None = field(default=None, validator=_text_or_none, repr=False)
     external: bool = field(default=False, validator=_flag)
     private: bool = field(default=False, validator=_flag)
+
+
+@attrs.frozen(kw_only=True)
+class Compaction:
+    """A context that a host is about to shorten.
+
+    Attributes:
+        session: the host's id of the running session, as in its turns.
+        when: the time of the announcement, with a time zone.
+        conversation: a stable id where the host has one that outlives the session; else the session.
+        user: the host's id of the user, or `None` where it has none; a blank id is refused.
+        scope: the scope of the session.
+        trust: how far the user is trusted; `public` where the host does not know.
+        why: the reason.
+    """
+
+    session: str = field(validator=_named)
+    when: datetime = field(validator=_aware)
+    conversation: str = field(default=attrs.Factory(lambda made: made.session, takes_self=True), validator=_named)
+    user: str | None = field(default=None, validator=named_or_none)
+    scope: Scope = field(default=Scope(), validator=_a(Scope, "a Scope"))
+    trust: Trust = field(default=Trust.PUBLIC, converter=Trust)
+    why: CompactionReason = field(default=CompactionReason.AUTOMATIC, converter=CompactionReason)

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
@@ -29,7 +30,7 @@ from beaver_memory.search.index_cache import SMALL
 from beaver_memory.search.nearest import Nearest
 from beaver_memory.search.owner_index import Progress
 from beaver_memory.search.relevance import fit, measured
-from beaver_memory.search.select import SPARE, Choice, best_of, hits
+from beaver_memory.search.select import SPARE, Choice, best_of, hits, holding_first
 from beaver_memory.search.snapshot import Model
 from beaver_memory.search.terms import Analyser
 from beaver_memory.store.candidate_store import Wanted
@@ -144,6 +145,17 @@ class MemoryEngine:
         """
         return self._writer.remember(_listed(memories), now=self._clock.now(), mention=mention)
 
+    def supersede(self, memory: NewMemory, ids: Sequence[int], filters: Filters, *, at: datetime) -> Kept:
+        """Store a memory and end the time in which others were true, in one transaction; see `MemoryStore.supersede`.
+
+        Args:
+            memory: the memory that holds.
+            ids: the memories that held until now.
+            filters: which of them the caller may change.
+            at: the moment at which they end.
+        """
+        return self._writer.supersede(memory, ids, filters, at=at, now=self._clock.now())
+
     def embed(self, *, limit: int = BATCH, owners: Iterable[Owner] | None = None) -> int:
         """Embed memories that have no embedding yet, at most `limit`; return how many were embedded.
 
@@ -220,8 +232,13 @@ class MemoryEngine:
         """Return the memories that fit a query best, or the newest ones if it has no terms and no vector.
 
         The newest ones have the score 0: a higher minimum score leaves none. A query with patterns is answered by the
-        store alone, and so is every other one while no index can be built.
+        store alone, and so is every other one while no index can be built. If lapsed memories are visible, those that
+        hold at the moment of the query come before the others that were found.
         """
+        answer = self._search(query)
+        return attrs.evolve(answer, hits=holding_first(answer.hits, query.filters)) if query.filters.lapsed else answer
+
+    def _search(self, query: Query) -> Answer:
         terms = self._analyser.query(query.text)
         if query.patterns:
             return self._matching(query, terms)
@@ -237,16 +254,15 @@ class MemoryEngine:
         )
         guess = None if self.is_joint else self._own_layer.guess(query.filters, model)
         if guess is not None:
-            answer = self._answer(query, sought, guess.sources, guess.read)
+            answer = self._answer(query, sought, guess.sources, guess.read, trouble)
             if guess.was_right:
-                return attrs.evolve(answer, keyword_only=trouble)
+                return answer
         try:
             each = self._each(lambda layer: layer.sources(query.filters, model, sought.wanted))
         except MemoryError:
             return self._without_index(query, terms, trouble)
         sources = [source for some in each for source in some]
-        answer = self._answer(query, sought, sources, lambda ids: self.store.get(ids, query.filters))
-        return attrs.evolve(answer, keyword_only=trouble)
+        return self._answer(query, sought, sources, lambda ids: self.store.get(ids, query.filters), trouble)
 
     def terms(self, text: str) -> frozenset[int]:
         """Return the terms of a text: the same for a word and its other forms."""
@@ -279,13 +295,15 @@ class MemoryEngine:
         sought: "_Sought",
         sources: Sequence[SearchSource],
         read: Callable[[list[int]], list[Memory]],
+        trouble: str | None,
     ) -> Answer:
         """Return the memories that some indexes rank best."""
         found = gather(sources, sought.wanted.terms, sought.vector, wide=sought.wanted.width)
         names = np.array(self._analyser.names(query.text), "u8")
         ranked = FORMULAS[query.formula](found, names, query.filters.now.timestamp(), self._weights, sought.scale)
         ranked = measured(ranked, fit(found, found.whole, sought.scale))
-        return Answer(hits=hits(best_of(found, ranked, query), read, ranked.shares, query), total=found.size)
+        chosen = hits(best_of(found, ranked, query), read, ranked.shares, query)
+        return Answer(hits=chosen, keyword_only=trouble, total=found.size)
 
     def _matching(self, query: Query, terms: Sequence[int]) -> Answer:
         """Return the memories that hold the patterns of a query, ranked by its words."""

@@ -40,6 +40,7 @@ REMEDIES = MappingProxyType(
         "log_removed": "lost its -wal or -shm file while it was in use; nothing stored is lost; try again",
         "log_lost": "lost its -wal file while it was in use; the newest memories may be lost; try again",
         "in_use": "is used by a process that has lost its -wal or -shm file; end that process, or try again",
+        "overwritten": "was overwritten while it was in use; nothing of this was stored; run `beaver memory check`",
         "missing": "disappeared while it was in use; restore it, or restart to begin with an empty one",
         "replaced": "was replaced by another store while it was in use; restart the process",
         "exists": "is there already; move it (with its -wal and -shm files) away, or restore with --merge",

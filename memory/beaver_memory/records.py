@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import attrs
 from attrs import field
-from attrs.validators import and_, ge, instance_of, le, max_len
+from attrs.validators import and_, ge, instance_of, le, max_len, optional
 
 from beaver_memory.texts import cleaned
 
@@ -71,7 +71,8 @@ class Owner:
     user: str = field(default="", validator=_id)
 
 
-@attrs.frozen(kw_only=True)
+# Without slots: the store fills all fields of a row at once, in a third of the time.
+@attrs.frozen(kw_only=True, slots=False)
 class NewMemory:
     """A memory to store.
 
@@ -144,7 +145,7 @@ class NewMemory:
             raise ValueError("title must not be empty")
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Memory(NewMemory):
     """A stored memory.
 
@@ -156,6 +157,7 @@ class Memory(NewMemory):
         updated_at: when it was last changed.
         last_accessed_at: when it was last recalled, or `None`.
         deleted_at: when it was forgotten, or `None`; its text is erased by then.
+        superseded_by: the memory that holds in its place since `valid_until`, or `None`; also once that is forgotten.
     """
 
     id: int = field(validator=instance_of(int))
@@ -165,6 +167,7 @@ class Memory(NewMemory):
     updated_at: datetime = field(validator=_aware)
     last_accessed_at: datetime | None = field(default=None, validator=_aware)
     deleted_at: datetime | None = field(default=None, validator=_aware)
+    superseded_by: int | None = field(default=None, validator=optional(instance_of(int)))
 
     @property
     def text(self) -> str:
@@ -180,11 +183,13 @@ class Kept:
         id: the id of the new memory, or of the same memory if the store already had it.
         outcome: whether the store already had it.
         mentions: how often it was said.
+        superseded: the memories that it ended, in the order in which the caller named them.
     """
 
     id: int
     outcome: Literal["stored", "duplicate"]
     mentions: int = 1
+    superseded: tuple[int, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -202,6 +207,25 @@ class Change:
     at: datetime
     old: Mapping[str, Any] = field(factory=dict)
     new: Mapping[str, Any] = field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class DamagedEntry:
+    """A stored row that fails its checksum, as far as it can be read.
+
+    Attributes:
+        kind: `memory`, `embedding`, `history`, `person` or `summary`.
+        id: the id of the memory; of a person the name and of a summary the session, in ASCII.
+        owner: the owner of the row.
+        reason: `checksum`; `not_utf8` if a text is none; `unreadable` if the database cannot read a column.
+        columns: the columns that can be read. Bytes, also those of a text that is not UTF-8, are `{"base64": TEXT}`.
+    """
+
+    kind: str
+    id: int | str
+    owner: Owner
+    reason: str
+    columns: Mapping[str, Any] = field(repr=False)
 
 
 @attrs.frozen(kw_only=True)
@@ -226,3 +250,32 @@ class SessionSummary:
     open_items: tuple[str, ...] = ()
     observation_count: int = 0
     created_at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class CaptureSpend:
+    """What the capture of an owner's memories takes on one day (UTC).
+
+    Attributes:
+        memories: that were captured.
+        calls: of a language model.
+        tokens: that those calls read and wrote, about.
+    """
+
+    memories: int = 0
+    calls: int = 0
+    tokens: int = 0
+
+    def fits(self, amount: "CaptureSpend", most: "CaptureSpend") -> bool:
+        """Return whether no number that the amount adds to would be greater than that of `most`."""
+        return all(
+            not more or getattr(self, name) + more <= getattr(most, name) for name, more in attrs.asdict(amount).items()
+        )
+
+    def plus(self, amount: "CaptureSpend") -> "CaptureSpend":
+        """Return the sum."""
+        return CaptureSpend(
+            memories=self.memories + amount.memories,
+            calls=self.calls + amount.calls,
+            tokens=self.tokens + amount.tokens,
+        )

@@ -44,6 +44,12 @@ class Writer:
         """Store memories that are not stored yet, all or none of them; return the outcome of each."""
         return self._store.remember([self.analysed(each) for each in memories], now=now, mention=mention)
 
+    def supersede(
+        self, memory: NewMemory, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime
+    ) -> Kept:
+        """Store a memory and end others, in one transaction; see `MemoryStore.supersede`."""
+        return self._store.supersede(self.analysed(memory), ids, filters, at=at, now=now)
+
     def change(
         self, id_: int, filters: Filters, *, event: str, now: datetime, fields: Mapping[str, Any]
     ) -> Memory | None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beaver_hostspecs import RestoreReport, RestoreRequest, Secret
+from beaver_hostspecs import BackupReport, RestoreReport, RestoreRequest, Secret
 from beaver_hostspecs.testing import FrozenClock
 from beaver_memory.errors import StoreError
 from beaver_memory.records import Owner, SessionSummary
@@ -214,9 +214,9 @@ def test_a_backup_is_a_moment_between_two_writes(tmp_path):
 def test_a_memory_without_files_has_nothing_to_copy(tmp_path, location, notes):
     """Memories on a server are left to the tool of the server, which the report names."""
     backup = MemoryBackup(location=location)
-    report = backup.write(tmp_path)
 
-    assert ({}, notes, []) == (report.held, report.notes, list(tmp_path.iterdir()))
+    assert (notes, []) == (backup.write(tmp_path), list(tmp_path.iterdir()))
+    assert BackupReport() == backup.check(tmp_path)
     assert RestoreReport(notes=notes) == backup.restore(RestoreRequest(folder=tmp_path))
 
 

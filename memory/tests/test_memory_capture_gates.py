@@ -7,19 +7,23 @@ import pytest
 
 from beaver_hostspecs.testing import make_canary
 from beaver_memory.capture.evidence import LONGEST, evidence_of
-from beaver_memory.capture.gates.budget import Budget, BudgetGate
+from beaver_memory.capture.gates.budget import Budget, BudgetGate, BudgetSpentError
 from beaver_memory.capture.gates.chain import Gates
 from beaver_memory.capture.gates.privacy import PrivacyGate
 from beaver_memory.capture.gates.verdict import Occasion
 from beaver_memory.capture.records import Candidate, Utterance
+from beaver_memory.records import CaptureSpend, Owner
+from beaver_memory.store.in_memory import InMemoryStore
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
-HERE = Occasion(owner="ana", when=NOW, project="shop", paths=("/srv/clients/acme/plan.md",), tags=("Health",))
+HERE = Occasion(
+    owner=Owner(user="ana"), when=NOW, project="shop", paths=("/srv/clients/acme/plan.md",), tags=("Health",)
+)
 FACT = Candidate(kind="fact", text="My sister Anna moved to Lisbon.", confidence=0.8)
 
 
 def gates(*, enabled=True, privacy=None, **limits):
-    return Gates(BudgetGate(Budget(**limits)), privacy=privacy, enabled=enabled)
+    return Gates(BudgetGate(Budget(**limits), InMemoryStore()), privacy=privacy, enabled=enabled)
 
 
 def verdicts(chain, *candidates, here=HERE):
@@ -107,10 +111,29 @@ def test_three_in_a_turn():
 def test_day():
     """The daily cap counts each owner apart, and begins anew the next day."""
     chain = gates(per_day=1)
-    chain.budget.kept(HERE)
+    assert [chain.budget.take(HERE), chain.budget.take(HERE)] == [True, False]
     tomorrow = attrs.evolve(HERE, when=NOW + timedelta(days=1))
-    found = [verdicts(chain, FACT, here=each) for each in (HERE, attrs.evolve(HERE, owner="bo"), tomorrow)]
+    found = [verdicts(chain, FACT, here=each) for each in (HERE, attrs.evolve(HERE, owner=Owner(user="bo")), tomorrow)]
     assert found == [[("budget", "refuse", "day_full")], [None], [None]]
+
+
+def test_day_within_one_turn():
+    """The statements of one turn share the rest of the day."""
+    chain = gates(per_day=2)
+    chain.budget.take(HERE)
+    found = verdicts(chain, FACT, with_(text="another", confidence=0.7))
+    assert found == [None, ("budget", "refuse", "day_full")]
+
+
+def test_calls_of_a_model():
+    """A call counts before it is made, so a model that hangs or fails is paid too, and a spent day makes no call."""
+    gate, prompts = BudgetGate(Budget(model_calls_per_day=1), InMemoryStore()), []
+    ask = gate.counted(lambda text: prompts.append(text) or 1 / 0, HERE.owner, NOW)
+    with pytest.raises(ZeroDivisionError):
+        ask("abcd" * 3)
+    with pytest.raises(BudgetSpentError):
+        ask("abcd")
+    assert (prompts, gate.spent(HERE.owner, NOW)) == (["abcd" * 3], CaptureSpend(calls=1, tokens=3))
 
 
 def test_switch():

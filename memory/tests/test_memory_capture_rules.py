@@ -65,6 +65,15 @@ def test_nothing_to_keep(text):
 
 
 @pytest.mark.parametrize(
+    "text", ["Verstanden, alles klar, passt.", "Worked, understood, agreed.", "好的，明白了，收到，没问题"]
+)
+def test_acknowledgements(text):
+    """An acknowledgement yields nothing, however little confidence is asked for, and whatever it answers."""
+    said = [Utterance(text="Did the new build work for you?", voice="assistant"), Utterance(text=text)]
+    assert RuleExtractor(least_confidence=0).extract(said).candidates == ()
+
+
+@pytest.mark.parametrize(
     ("text", "kept"),
     [
         ("Remember that the wifi code is blue-heron.", "the wifi code is blue-heron."),
@@ -107,13 +116,27 @@ def test_voices():
 
 
 def test_origin_and_place():
-    """A candidate keeps the text that it rests on, its external origin, and the words of the question it answers."""
+    """A candidate keeps the text that it rests on, its external origin, and the words of the question that it lacks."""
     said = [
         Utterance(text="Where does your sister live?", voice="assistant"),
         Utterance(text="My sister Anna moved to Lisbon in March 2024.", external=True, voice="document"),
     ]
     (candidate,) = RULES.extract(said).candidates
-    assert (candidate.place, candidate.external, candidate.keywords) == (1, True, ("live", "sister"))
+    assert (candidate.place, candidate.external, candidate.keywords) == (1, True, ("live",))
+
+
+def test_answers():
+    """A short statement that answers a question is kept, and the same words behind a statement are not."""
+    said = "The choir bakes walnut bread every Sunday."
+    assert [found_after(before, said) for before in ("What does the choir do?", "The choir is new.")] == [
+        [said], [],
+    ]  # fmt: skip
+
+
+def found_after(before, said):
+    """Return the texts that are found in a message behind another one."""
+    texts = [Utterance(text=before, voice="assistant"), Utterance(text=said)]
+    return [each.text for each in RULES.extract(texts).candidates]
 
 
 def test_context_yields_nothing():

@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from pathlib import Path
 
 import attrs
 import pytest
@@ -12,9 +13,9 @@ from beaver_memory.capture.gates.budget import Budget
 from beaver_memory.capture.outcomes import ToolOutcome
 from beaver_memory.capture.records import Utterance
 from beaver_memory.embedding.settings import EmbeddingSettings
-from beaver_memory.errors import InvalidRequest
+from beaver_memory.errors import InvalidRequest, StoreError
 from beaver_memory.filters import Filters
-from beaver_memory.records import NewMemory, Owner
+from beaver_memory.records import CaptureSpend, NewMemory, Owner
 from beaver_memory.runtime.capture_records import (
     CaptureRequest,
     CorrectReport,
@@ -27,7 +28,7 @@ from beaver_memory.runtime.capture_records import (
     UndoRequest,
 )
 from beaver_memory.runtime.profile import CaptureProfile, InMemoryLocation, Profile, RuntimeServices
-from beaver_memory.runtime.requests import GetRequest, HistoryRequest, RecallRequest
+from beaver_memory.runtime.requests import ForgetRequest, GetRequest, HistoryRequest, InspectionRequest, RecallRequest
 from beaver_memory.store.in_memory import Database
 
 ANN, BOB = Owner(user="ann"), Owner(user="bob")
@@ -139,6 +140,78 @@ async def test_gates_and_budget(clock):
         ("fact", "gated", "privacy: denied_project"),
         ("fact", "stored", "no_candidate"),
         ("decision", "gated", "budget: day_full"),
+    ]
+
+
+async def test_processes_share_a_day(clock):
+    """Processes over one database share the memories and the calls of an owner's day; another owner has its own."""
+    database, prompts = Database(), []
+    capture = {"budget": Budget(per_day=1, model_calls_per_day=1), "extractor": "hybrid"}
+
+    def ask(prompt):
+        prompts.append(prompt)
+        return "no JSON"
+
+    async with Learner(database, clock, ask, **capture) as one, Learner(database, clock, ask, **capture) as two:
+        found = [
+            await one.capture(SISTER),
+            await two.capture("We decided to use PostgreSQL for billing.", turn="t2"),
+            await two.capture(SISTER, own=two.own(BOB)),
+        ]
+        report = await one.runtime.inspect(InspectionRequest(owners=(), capture_of=ANN))
+    assert [ends(items) for items in found] == [
+        [("fact", "stored", "no_candidate")],
+        [("decision", "gated", "budget: day_full")],
+        [("fact", "stored", "no_candidate")],
+    ]
+    assert (len(prompts), report.capture.spent.memories, report.capture.spent.calls) == (2, 1, 1)
+    assert report.capture.most == CaptureSpend(memories=1, calls=1, tokens=200_000)
+
+
+async def test_a_day_that_fills_meanwhile(clock, monkeypatch):
+    """A memory that was admitted is refused all the same if another process has filled the day since."""
+    async with Learner(Database(), clock, budget=Budget(per_day=1)) as memory:
+        store = memory.runtime.operations.engine.store
+        limits = CaptureSpend(memories=1)
+        monkeypatch.setattr(
+            type(store), "spent", lambda *_: CaptureSpend(), raising=True
+        )  # as before the write of the other process
+        store.spend(ANN, clock.now().date(), limits, limits)
+        assert ends(await memory.capture(SISTER)) == [("fact", "gated", "budget: day_full")]
+        assert await memory.recall("sister") == []
+
+
+async def test_captured_once(memory):
+    """A request with `once` captures each turn once, whatever was found in it; later texts come beside them."""
+    said = [Utterance(text=SISTER, turn="t1"), Utterance(text="Thanks!", turn="t2")]
+    shown = await memory.capture(*said, once=True, dry_run=True)
+    first = await memory.capture(*said, once=True)
+    await memory.runtime.forget(ForgetRequest(ids=[first[0].id], own=memory.own()))
+    new = Utterance(text="We decided to use PostgreSQL for billing.", turn="t3")
+    again = await memory.capture(*said, new, once=True)
+    assert [ends(items) for items in (shown, first, again)] == [
+        [("fact", "stored", "")],
+        [("fact", "stored", "no_candidate")],
+        [("decision", "stored", "no_candidate")],
+    ]
+
+
+async def test_a_failed_turn_is_captured_later(memory, monkeypatch):
+    """A turn whose memory could not be written does not count as captured."""
+    store = memory.runtime.operations.engine.store
+    said = Utterance(text=SISTER, turn="t1")
+
+    def full(*_, **__):
+        raise StoreError(Path("memory.db"), "disk_full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(store, "remember", full)
+        broken.setattr(store, "add", full)
+        failed = await memory.capture(said, once=True)
+    again = await memory.capture(said, once=True)
+    assert [ends(items) for items in (failed, again)] == [
+        [("fact", "failed", "disk_full")],
+        [("fact", "stored", "no_candidate")],
     ]
 
 

@@ -21,7 +21,7 @@ from beaver_memory.dispatch.problems import InvalidFields
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.filters import Filters
 from beaver_memory.records import NewMemory, Owner, Store
-from beaver_memory.runtime.captures import PENDING_FROM
+from beaver_memory.runtime.corrections import PENDING_FROM
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.requests import InspectionRequest, RecallRequest, SessionsRequest, WriteRequest
 from beaver_memory.runtime.table import OPERATIONS, Caller
@@ -72,7 +72,7 @@ async def test_an_operation_is_carried_out_by_name(place):
     told = json.loads(json.dumps(attrs.asdict(found)))
     (hit,) = told["report"]["hits"]
 
-    assert ("done", [{"id": 1, "outcome": "stored", "mentions": 1}]) == (
+    assert ("done", [{"id": 1, "outcome": "stored", "mentions": 1, "superseded": []}]) == (
         written.status,
         list(written.report["outcomes"]),
     )

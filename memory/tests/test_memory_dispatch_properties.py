@@ -166,6 +166,7 @@ FIELDS = {
     "forget": st.fixed_dictionaries({"ids": PLACES, "own": NARROWING}),
     "move": st.fixed_dictionaries({}, optional={"limit": SOME, "dry_run": st.booleans()}),
     "export": st.fixed_dictionaries({"visible": NARROWING}, optional={"limit": SOME, "cursor": st.just("?")}),
+    "damaged": st.fixed_dictionaries({"visible": NARROWING}, optional={"limit": SOME, "after": SOME}),
     "import": st.fixed_dictionaries({"memories": MEMORIES}),
     "embed": st.fixed_dictionaries({}, optional={"limit": SOME}),
     "recover": st.fixed_dictionaries({}, optional={"reindex": st.booleans(), "embed": st.booleans()}),

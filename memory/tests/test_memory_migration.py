@@ -48,7 +48,8 @@ class Place:
         """Add memories of two owners with everything that a memory can have; return the ids of the first."""
         fields = {"tags": ("t",), "related_people": ("Ann",), "scope": "project", "facts": ("f",)}
         ids = self.engine.add([NewMemory(title=f"memory {n}", owner=ANN, **fields) for n in range(count)])
-        self.engine.add([NewMemory(title="of bob", owner=BOB), NewMemory(title="for all", owner=ANN, scope="global")])
+        self.engine.add(NewMemory(title="of bob", owner=BOB))
+        self.engine.supersede(NewMemory(title="for all", owner=ANN, scope="global"), ids[8:9], LATE, at=NOW)
         self.clock.advance(60)
         self.engine.change(ids[0], LATE, event="PIN", pinned=True)
         self.engine.change(ids[1], LATE, event="UPDATE", title="changed", expires_at=NOW + timedelta(days=1))
@@ -255,7 +256,9 @@ def test_the_memories_of_the_person(tmp_path):
     with STORES["in_memory"]() as open_shared:
         engine = MemoryEngine(SqliteStore.open(tmp_path / "memory.db"), personal=Personal(store=personal))
         (mine,) = engine.add([NewMemory(title="of the project", owner=ANN, scope="project")])
-        (persons,) = engine.add([NewMemory(title="of the person", owner=ANN, scope="global")])
+        (ended,) = engine.add([NewMemory(title="of the person before", owner=ANN, scope="global")])
+        new = NewMemory(title="of the person", owner=ANN, scope="global")
+        persons = engine.supersede(new, [ended], LATE, at=NOW - timedelta(days=1)).id
         personal.made().add(
             [engine._writer.analysed(NewMemory(title="elsewhere", owner=ANN, scope="project"))], now=NOW
         )
@@ -263,11 +266,12 @@ def test_the_memories_of_the_person(tmp_path):
         engine.prepare(target)
         report = Migration(engine.store, target, "billing", now=NOW, progress=lambda *_: None).run()
         seen = looking(owners=(ANN,), now=NOW.replace(year=2126))
-        assert ((), 2) == (report.differences, report.memories)
+        assert ((), 3) == (report.differences, report.memories)
         assert {mine: "of the project", persons: "of the person"} == {
             memory.id: memory.title for memory in target.recent(seen, limit=9)
         }
-        assert persons == PERSONAL_IDS + 1
+        assert [persons] == [memory.superseded_by for memory in target.get([ended], LATE)]
+        assert persons == PERSONAL_IDS + 2
         assert target.last_version(ANN) > PERSONAL_VERSIONS
         engine.close()
         target.close()

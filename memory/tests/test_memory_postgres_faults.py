@@ -1,6 +1,7 @@
 """The store in PostgreSQL and a server that fails: each fault has its reason and its remedy, and the next call works."""
 
 import contextlib
+import itertools
 import os
 import signal
 import socket
@@ -12,8 +13,9 @@ import pytest
 
 from beaver_hostspecs import Secret
 from beaver_memory.errors import REMEDIES, StoreError
-from beaver_memory.records import Owner
+from beaver_memory.records import Owner, SessionSummary
 from beaver_memory.store.postgres import PostgresStore
+from beaver_memory.store.postgres.preparation import prepare, read_scripts
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
 
 PASSWORD = "hunter2-hunter2"
@@ -277,3 +279,45 @@ def test_one_backend_killed(server, store):
         with contextlib.suppress(StoreError):
             found = store.get(ids, looking())
     assert ids == [memory.id for memory in found]
+
+
+def test_damaged_people_and_summaries(server):
+    """People are counted in memories that have their checksums; a damaged summary is not shown, and the check names both."""
+    owner = Owner(user="ann")
+    with contextlib.closing(PostgresStore.open(Secret(server.url), schema="sums")) as store:
+        store.add([new(name, owner=owner, related_people=("Ann", name)) for name in ("Bob", "Cid")], now=NOW)
+        for session in ("one", "two"):
+            store.summarise(owner, SessionSummary(session=session, outcome=session, created_at=NOW))
+        with admin(server) as connection:
+            connection.execute("UPDATE sums.observations SET related_people = replace(related_people, 'Cid', 'Cie')")
+            connection.execute("UPDATE sums.session_summaries SET outcome = 'twp' WHERE session = 'two'")
+            connection.execute("UPDATE sums.owners SET live = 3")
+        people = store.people(looking(owners=(owner,)), query="", limit=9)
+        assert [("Ann", 1), ("Bob", 1)] == [(each.name, each.mention_count) for each in people]
+        assert ["one"] == [each.outcome for each in store.summaries(owner, limit=9)]
+        assert [
+            "1 of 3 memories of user 'ann' vanished: restore the database from a backup.",
+            "Memory 2 is damaged (tenant '').",
+            "The summary of session 'two' is damaged (tenant '').",
+        ] == store.check()
+        memory, summary = store.damaged(owner)
+        assert ("memory", 2, "checksum", '["Ann","Cie"]') == (
+            memory.kind, memory.id, memory.reason, memory.columns["related_people"],
+        )  # fmt: skip
+        assert ("summary", "'two'", "twp") == (summary.kind, summary.id, summary.columns["outcome"])
+        assert [] == store.damaged(Owner(user="bob"))
+
+
+def test_summaries_of_an_earlier_version(server):
+    """The migration gives summaries of an earlier version their checksums."""
+    earlier = [*itertools.takewhile(lambda script: "ADD COLUMN checksum" not in script, read_scripts())]
+    with admin(server) as connection:
+        prepare(connection, "here", "earlier", earlier)
+        connection.execute("INSERT INTO earlier.tenants (tenant, name) VALUES (1, 't')")
+        connection.execute("INSERT INTO earlier.owners (tenant, owner, name) VALUES (1, 1, 'ann')")
+        connection.execute(
+            "INSERT INTO earlier.session_summaries VALUES (1, 1, 'a', 's', 'caf\u00e9', '', '[]', '[\"x\"]', 3, 7)"
+        )
+    with contextlib.closing(PostgresStore.open(Secret(server.url), schema="earlier")) as store:
+        assert ["caf\u00e9"] == [each.request for each in store.summaries(Owner(tenant="t", user="ann"), limit=9)]
+        assert [] == store.check()

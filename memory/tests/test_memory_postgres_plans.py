@@ -12,7 +12,7 @@ import pytest
 
 from beaver_hostspecs import Secret
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import Owner, SessionSummary
+from beaver_memory.records import CaptureSpend, Owner, SessionSummary
 from beaver_memory.store.candidate_store import Wanted
 from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.postgres.queries import FOLDER, postgres_queries
@@ -23,7 +23,10 @@ PACKED = struct.pack("<HII2Q2B", 1, 2, 2, 1, 2, 1, 1)
 """The terms 1 and 2 in one passage."""
 
 WANTED = Wanted(terms=(1, 2), model="m", vector=b"12", width=5)
-PARTITIONED = ("owners", "observations", "texts", "embeddings", "embedded", "history", "session_summaries")
+PARTITIONED = (
+    *("owners", "observations", "texts", "embeddings", "embedded", "history", "session_summaries"),
+    *("capture_days", "captured_turns"),
+)
 LEAF = re.compile(rf"({'|'.join(PARTITIONED)})_[0-9]+")
 WHOLE = ("preparation", "integrity", "rebuild_terms", "connector", "tenants", "restored")
 """The files whose statements serve many tenants, or which tests of their own explain."""
@@ -128,6 +131,10 @@ def use(store):
     store.touch(ids, tenant="acme", now=NOW)
     store.summarise(OWNER, SessionSummary(session="s", created_at=NOW))
     store.summaries(OWNER, limit=3)
+    store.spend(OWNER, NOW.date(), CaptureSpend(calls=1), CaptureSpend(calls=1))
+    store.spent(OWNER, NOW.date())
+    store.mark_captured(OWNER, ["t"])
+    store.captured(OWNER, ["t"])
     store.versions([OWNER], "m")
     store.last_version(OWNER)
     store.changed(OWNER, 0, limit=3)

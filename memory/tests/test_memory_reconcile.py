@@ -67,6 +67,12 @@ class Memories:
         seen = Filters(**{"owners": (ANN,), "now": self.clock.time, **filters})
         return [hit.memory.title for hit in self.engine.search(Query(text=text, filters=seen)).hits]
 
+    def successors(self):
+        """Return the successor of each memory that has ended."""
+        seen = Filters(owners=(ANN,), now=self.clock.time, lapsed=True)
+        found = self.engine.store.recent(seen, limit=9)
+        return {each.id: each.superseded_by for each in found if each.valid_until is not None}
+
     def history(self, id_):
         seen = Filters(owners=(ANN,), now=self.clock.time, lapsed=True)
         return [(each.event, sorted(each.new)) for each in self.engine.history(id_, seen)]
@@ -113,7 +119,7 @@ def test_a_memory_that_changed_supersedes_the_older_one():
     yesterday = memories.clock.time - DAY
     assert ["I live in Lisbon."] == memories.recalled("live moved Lisbon Porto", as_of=yesterday)
     assert ["I moved to Porto."] == memories.recalled("live moved Lisbon Porto", as_of=memories.clock.time)
-    assert [ADDED, ("DELETE", ["valid_until"])] == memories.history(1)
+    assert [ADDED, ("DELETE", ["superseded_by", "valid_until"])] == memories.history(1)
 
 
 def test_a_memory_that_says_the_same_is_a_mention():
@@ -179,6 +185,7 @@ def test_a_memory_that_was_said_before_its_successor_ends_there():
     assert Reconciled(id=2, outcome="stored", reason="said_before") == ended
     assert ["I live in Porto."] == memories.recalled("live Lisbon Porto")
     assert ["I live in Lisbon."] == memories.recalled("live Lisbon Porto", as_of=said - DAY)
+    assert {2: 1} == memories.successors()
 
 
 def test_a_statement_between_two_others_ends_the_first_and_ends_at_the_last():
@@ -193,6 +200,7 @@ def test_a_statement_between_two_others_ends_the_first_and_ends_at_the_last():
 
     found = [memories.recalled("live", as_of=first + days * DAY) for days in (5, 15, 25)]
     assert [["I live in Lisbon."], ["I live in Porto."], ["I live in Faro."]] == found
+    assert {1: 3, 3: 2} == memories.successors()
 
 
 def test_a_value_that_returns_is_true_again():

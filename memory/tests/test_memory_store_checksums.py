@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Owner
 from beaver_memory.store.checksums import (
-    ADDED,
+    ADDED_TEXTS,
     CHECKED,
     NUMBERS,
     TEXTS,
     access_part,
     change_checksum,
     memory_checksum,
+    texts_checksum,
     vector_checksum,
 )
 
@@ -38,7 +39,8 @@ ROW: dict[str, Any] = {
     "last_accessed_at": None,
     "hash": b"\x01" * 32,
     "terms": b"\x02\x03",
-    **dict.fromkeys((*TEXTS, *ADDED), ""),
+    **dict.fromkeys((*TEXTS, *ADDED_TEXTS), ""),
+    "superseded_by": None,
     **dict.fromkeys(("tags", "keywords", "related_files", "related_people", "facts"), "[]"),
     "store": "private",
     "type": "fact",
@@ -53,12 +55,13 @@ def checksum(**changes: Any) -> int:
 
 
 def test_the_layout_is_fixed() -> None:
-    """The checksums of a memory, an embedding and an entry of a history are the same in every version and store."""
+    """The checksums of a memory, an embedding, an entry of a history and a summary are the same in every version and store."""
     assert (
         checksum(),
         vector_checksum(7, "model", b"\0\x3c"),
         change_checksum(7, "UPDATE", AT, "{}", '{"title": "x"}'),
-    ) == (2_343_617_472, 3_145_382_667, 1_122_819)
+        texts_checksum(ANN, "caf\u00e9", "caf\u00e9".encode(), 7),
+    ) == (2_343_617_472, 3_145_382_667, 1_122_819, 1_831_933_140)
 
 
 def test_texts_may_be_bytes() -> None:
@@ -70,7 +73,11 @@ OTHER = st.one_of(
     st.tuples(st.sampled_from(NUMBERS[:11]), st.integers(-(2**62), 2**62)),
     st.tuples(st.sampled_from(("confidence", "importance")), st.floats(0, 1)),
     st.tuples(st.sampled_from(("hash", "terms")), st.binary(max_size=40)),
-    st.tuples(st.sampled_from(TEXTS), st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))),
+    st.tuples(
+        st.sampled_from((*TEXTS, *ADDED_TEXTS)),
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+    ),
+    st.tuples(st.just("superseded_by"), st.integers(0, 2**62) | st.none()),
 )
 
 
@@ -120,8 +127,11 @@ def test_a_column_of_a_later_version_keeps_the_checksums_of_before() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("id", "seven"), ("created_at", None), ("updated_at", 2**63), ("hash", None), ("title", None), ("terms", "text")],
-)
+    [
+        ("id", "seven"), ("created_at", None), ("updated_at", 2**63), ("hash", None), ("title", None),
+        ("terms", "text"), ("evidence", 7), ("superseded_by", "7"), ("superseded_by", 7.0),
+    ],
+)  # fmt: skip
 def test_a_value_of_another_type_is_damage(name: str, value: object) -> None:
     """A value that its column never holds is an error, so a reader treats the row as damaged."""
     with pytest.raises(DamagedRow):

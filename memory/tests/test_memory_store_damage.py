@@ -198,6 +198,25 @@ def test_a_vanished_row_is_noticed(whole, tmp_path):
     assert [1] == told
 
 
+@pytest.mark.parametrize("index", ["observations_by_time", "observations_by_version"])
+def test_a_row_that_vanished_from_an_index_is_noticed(whole, tmp_path, index):
+    """Where a page of an index has lost a row, loading an owner's memories notes it, and `check` names the index."""
+    copy, told = tmp_path / "memory.db", []
+    with contextlib.closing(apsw.Connection(str(whole[0]))) as connection:
+        page = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (index,)).get
+    content = bytearray(whole[0].read_bytes())
+    cells = (page - 1) * PAGE + 3
+    content[cells : cells + 2] = (int.from_bytes(content[cells : cells + 2]) - 1).to_bytes(2)
+    copy.write_bytes(content)
+    with contextlib.closing(SqliteStore.open(copy, damaged=told.append)) as store:
+        for owner in (ANN, BOB):
+            store.changed(owner, 0, limit=COUNT)
+        problems = store.check()
+
+    assert [1] == told
+    assert any(index in problem for problem in problems)
+
+
 def test_the_health_of_a_memory_with_a_damaged_row(tmp_path):
     """The first damaged row that is met is an event, and the memory's health is degraded; others stay visible."""
     report = RecordingReport()
@@ -218,6 +237,33 @@ def test_the_health_of_a_memory_with_a_damaged_row(tmp_path):
     assert ["2000 euros", "0000 euros"] == asyncio.run(titles_there())
     assert [("memory_rows_damaged", {"remedy": "run `beaver memory check`"})] == report.events
     assert ["damaged_rows"] == report.degradations
+
+
+def test_the_health_is_degraded_until_a_check_finds_the_memory_whole(tmp_path):
+    """Damage that one process met degrades the health of the next, which met none, until it is mended and checked."""
+    location = SqliteLocation(state_folder=tmp_path)
+
+    async def troubles(*, check=False, look=False):
+        services = RuntimeServices(report=RecordingReport(), clock=FrozenClock(NOW))
+        profile = Profile(embedding=EmbeddingSettings(provider="none"))
+        async with await MemoryRuntime.open(profile, location, services) as runtime:
+            if look:
+                await runtime.list(requests.ListRequest(visible=Filters(now=NOW), limit=9))
+            if check:
+                await runtime.inspect(requests.InspectionRequest(owners=(), figures=False, check=True))
+            return services.troubles.now, services.report.degradations
+
+    with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as store:
+        store.add([new("1000 euros")], now=NOW - timedelta(days=1))
+    change = "UPDATE observations SET title = '{}000 euros'"
+    with contextlib.closing(apsw.Connection(str(tmp_path / "memory.db"))) as connection:
+        connection.execute(change.format(9))
+        met, next_, checked = (asyncio.run(troubles(**asked)) for asked in ({"look": True}, {}, {"check": True}))
+        connection.execute(change.format(1))
+        mended, after = asyncio.run(troubles(check=True)), asyncio.run(troubles(look=True))
+    degraded = (("damaged_rows",), ["damaged_rows"])
+    assert [degraded] * 3 == [met, next_, checked]
+    assert (((), ["damaged_rows"]), ((), [])) == (mended, after)
 
 
 @pytest.mark.parametrize("column", ["title", "created_at", "store", "tags"])

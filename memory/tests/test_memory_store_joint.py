@@ -1,16 +1,20 @@
 """The database of a project and that of the person as one store: what every store must do, and which one holds what."""
 
 import contextlib
+from datetime import timedelta
 
 import attrs
 import pytest
 
+from beaver_memory.records import Kept
 from beaver_memory.store.joint import PERSONAL_IDS, JointStore
 from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.testing.store_cases import index
+from beaver_memory.testing.store_cases.kit import NOW, looking, new
 from beaver_memory.testing.stores import STORE_CASES
 
+LATER = NOW + timedelta(minutes=10)
 OF_INDEXES = {check.__name__ for check in index.CASES}
 CASES = [case for case in STORE_CASES if case.name not in OF_INDEXES]
 
@@ -62,3 +66,24 @@ def test_two_databases_conform(case, tmp_path):
 
     with contextlib.closing(Asked(tmp_path)) as store:
         assert [] == store.check()
+
+
+def test_supersession_of_what_was_left_in_the_project(tmp_path):
+    """A global memory that an earlier version left in the project ends without a successor; the person's names one."""
+    with contextlib.closing(SqliteStore.open(tmp_path / "project.db")) as project:
+        (left,) = project.add([new("Leeds", at=0)], now=NOW)
+    with contextlib.closing(
+        JointStore(SqliteStore.open(tmp_path / "project.db"), PersonalStore(tmp_path / "person.db"))
+    ) as store:
+        (york,) = store.add([new("York", at=1)], now=NOW)
+        kept = store.supersede(new("Bonn", at=5), [left, york], looking(), at=LATER, now=LATER)
+        found = store.get([left, york], looking(lapsed=True))
+        known = store.supersede(new("Leeds", at=9, valid_until=LATER), [kept.id], looking(), at=LATER, now=LATER)
+        history = store.history(york, looking(lapsed=True))
+        problems = store.check()
+
+    assert kept == Kept(id=PERSONAL_IDS + 2, outcome="stored", superseded=(left, york))
+    assert [(each.valid_until, each.superseded_by) for each in found] == [(LATER, None), (LATER, kept.id)]
+    assert [dict(each.new) for each in history] == [{}, {"valid_until": LATER, "superseded_by": kept.id}]
+    assert known == Kept(id=left, outcome="duplicate", mentions=2, superseded=(kept.id,))
+    assert problems == []

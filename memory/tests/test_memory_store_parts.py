@@ -7,6 +7,7 @@ from hashlib import sha256
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from old_stores import old_store, rows_of
 
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.labels import folders, narrow_labels
@@ -102,6 +103,29 @@ def test_no_page_in_the_file_has_a_gap(tmp_path):
     content = path.read_bytes()
     pages = [content[start : start + 4096] for start in range(0, len(content), 4096)]
     assert pages == [cleared(page, first=number == 0) for number, page in enumerate(pages)]
+
+
+def test_new_stores_of_a_process(tmp_path):
+    """New stores equal each other, and one that was migrated step by step, but for their identities."""
+    old_store(tmp_path / "migrated.db", [], version=1)
+    paths = [tmp_path / name for name in ("first.db", "second.db", "migrated.db")]
+    identities = set()
+    for path in paths:
+        with contextlib.closing(SqliteStore.open(path)) as store:
+            identities.add(store.identity)
+
+    first, second, migrated = map(_description, paths)
+    assert (3, first, first) == (len(identities), second, migrated)
+
+
+def _description(path):
+    """Return the schema of a store, and the rows that a new one has."""
+    facts = "SELECT name, CASE name WHEN 'identity' THEN '' ELSE value END FROM store_facts"
+    # SQLite drops its own table of numbers where no table needs it.
+    schema = "SELECT name, sql FROM sqlite_schema WHERE name <> 'sqlite_sequence' ORDER BY name"
+    statements = (schema, facts, "SELECT version FROM schema_version")
+    words = ("SELECT * FROM indexed_words", "SELECT * FROM observations_fts_config")
+    return [rows_of(path, each) for each in (*statements, *words, "PRAGMA application_id", "PRAGMA journal_mode")]
 
 
 def test_the_kit_of_the_suite_disagrees():

@@ -17,6 +17,7 @@ import pytest
 
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
+from beaver_toolkit.sqlite.losses import accept_losses
 
 SWAPS = int(os.environ.get("BEAVER_LOCAL_SWAPS", "8"))
 PATIENCE = 60
@@ -82,13 +83,19 @@ class Writer:
         self.process.stdout.close()
 
     def lost(self, titles):
-        """Return what it was told is kept, is not there, and was not followed by an error."""
-        last = max((place for place, each in enumerate(self.said) if each[0] == "error"), default=-1)
-        return [
-            each
-            for place, each in enumerate(self.said)
-            if each[0] == "kept" and f"{self.name} {each[2]}" not in titles and place > last
-        ]
+        """Return the memories that were acknowledged, are gone, and were not followed by an error.
+
+        The error must come before the acknowledgement of the next memory that is there.
+        """
+        lost, unheard = [], []
+        for each in self.said:
+            if each[0] == "error":
+                unheard = []
+            elif f"{self.name} {each[2]}" in titles:
+                lost, unheard = [*lost, *unheard], []
+            else:
+                unheard.append(each)
+        return [*lost, *unheard]
 
     def missing(self, titles):
         """Return what it was told is kept, and is not there."""
@@ -130,8 +137,29 @@ def remove_for_a_while(path, copy):
     copy.with_name("fresh").rename(path)
 
 
+def overwrite(path, content):
+    """Write over a file in place, as `cp` does; the file keeps its inode."""
+    with path.open("r+b") as file:
+        file.truncate()
+        file.write(content)
+
+
+def overwrite_by_older(path, copy):
+    overwrite(path, copy.read_bytes())
+
+
+def empty(path, copy):
+    os.truncate(path, 0)
+
+
+def cut(path, copy):
+    os.truncate(path, path.stat().st_size // 2)
+
+
 LOG_WAYS = [(ending, way) for ending in ("-wal", "-shm") for way in (remove, replace_by_older, replace_by_nothing)]
 ALL_WAYS = [*LOG_WAYS, ("", replace_by_older), ("", remove_for_a_while)]
+IN_PLACE = [("", overwrite_by_older), ("-wal", overwrite_by_older), ("-wal", cut), ("-wal", empty)]
+"""Without the index of the log: the system kills a process that reads an index which was cut."""
 
 
 def prepared(path):
@@ -151,6 +179,7 @@ def swap(path, ending, way, running):
 
 def titles_in(path):
     with contextlib.closing(SqliteStore.open(path)) as store:
+        accept_losses(path)
         assert [] == store.check()
         return {memory.title for memory in store.recent(looking(), limit=10**6)}
 
@@ -193,6 +222,29 @@ def test_logs_that_are_swapped_under_two_writers(tmp_path, seed):
 def test_files_that_are_swapped_under_two_writers(tmp_path, seed):
     """Where the database itself is removed or replaced, each process whose memories are lost hears an error."""
     ways = ALL_WAYS * SWAPS
+    random.Random(seed).shuffle(ways)
+    running = two_writers(tmp_path / "memory.db", ways)
+    titles = titles_in(tmp_path / "memory.db")
+
+    sys.stdout.write(f"{len(ways)} swaps, {sum(len(each.kept()) for each in running)} acknowledged\n")
+    assert [[], []] == [each.lost(titles) for each in running]
+
+
+@pytest.mark.parametrize(("ending", "way"), IN_PLACE)
+def test_a_file_that_is_overwritten_under_two_writers(tmp_path, ending, way):
+    """Each process whose memories are lost hears an error, and the store is sound afterwards."""
+    path = tmp_path / "memory.db"
+    running = two_writers(path, [(ending, way)])
+    titles = titles_in(path)
+
+    assert [[], []] == [each.lost(titles) for each in running]
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", [1, 2])
+def test_files_that_are_overwritten_under_two_writers(tmp_path, seed):
+    """However often files are overwritten, removed and replaced, each process whose memories are lost hears an error."""
+    ways = (IN_PLACE * 2 + ALL_WAYS) * ((SWAPS + 1) // 2)
     random.Random(seed).shuffle(ways)
     running = two_writers(tmp_path / "memory.db", ways)
     titles = titles_in(tmp_path / "memory.db")

@@ -178,3 +178,10 @@ def test_a_tenant_in_postgresql(case):
 
         with contextlib.closing(open_store()) as store:
             assert [] == store.check()
+
+
+def test_damaged_rows_of_a_tenant():
+    """A tenant is asked for its damaged rows under its own names, and a store in memory has none."""
+    server = Server()
+    server.store.add([new("one", owner=ANN)], now=NOW)
+    assert [] == server.store.damaged(ANN)

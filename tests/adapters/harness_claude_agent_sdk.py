@@ -16,7 +16,7 @@ from claude_agent_sdk.types import StreamEvent
 from beaver_hooks import Host
 from beaver_hooks.adapters.claude_agent_sdk import CARD, claude_agent_memory
 from beaver_hostspecs import Message
-from beaver_hostspecs.conformance import BASE, BROKEN, ECHO
+from beaver_hostspecs.conformance import BASE, BROKEN, ECHO, Ask
 
 
 @tool(ECHO, "Return a text.", {"text": str})
@@ -70,6 +70,17 @@ class ClaudeAgentSdkHarness:
             prompt = memory.system_prompt(BASE)
             memory._turns = RenamedTurns(memory._turns, self.sessions)
             return await self._converse(ask, self._options(ask, system_prompt=prompt, hooks=memory.hooks))
+
+    async def compact(self, session, user):
+        ask = Ask(prompt="/compact", steps=(), session=session, user=user)
+        self.model.compacting = True
+        async with claude_agent_memory(self.host, trust="full", user=user) as memory:
+            memory._turns = RenamedTurns(memory._turns, self.sessions)
+            async with ClaudeSDKClient(self._options(ask, system_prompt=BASE, hooks=memory.hooks)) as client:
+                await client.query(ask.prompt)
+                async for _ in client.receive_response():
+                    pass
+        self.model.compacting = False
 
     async def stored(self, session):
         (path,) = (self.folder / "claude" / "projects").rglob(f"{self.sessions[session]}.jsonl")

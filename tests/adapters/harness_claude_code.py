@@ -27,7 +27,7 @@ from beaver_hooks.coding_agents.claude_code.memory import ResidentMemory
 from beaver_hooks.coding_agents.claude_code.resident import Resident
 from beaver_hooks.coding_agents.claude_code.resident_socket import SocketPath
 from beaver_hostspecs import HostNotOpen, Message
-from beaver_hostspecs.conformance import BASE, BROKEN, ECHO, CallTool, Fail, Hang, ModelCall
+from beaver_hostspecs.conformance import BASE, BROKEN, ECHO, Ask, CallTool, Fail, Hang, ModelCall
 
 MODEL = "claude-haiku-4-5"
 SERVER = "suite"
@@ -89,10 +89,12 @@ class Scripted:
     def __init__(self):
         self.calls = []
         self.scripts = Scripts()
-        self.breaking = False
+        self.breaking = self.compacting = False
 
     async def answer(self, request):
         """Return the next step of the script, as the API would answer it."""
+        if self.compacting:
+            return said("<summary>They have talked.</summary>")
         told = texts(request)
         messages = tuple(Message(role=role, text=text) for role, text in told)
         tools = [each["name"].removeprefix(PREFIX) for each in request["tools"]]
@@ -159,6 +161,12 @@ class ClaudeCodeHarness:
         finally:
             await ended(process)
 
+    async def compact(self, session, user):
+        self.model.compacting = True
+        command = [str(each) for each in self._command(Ask(prompt="/compact", steps=(), session=session, user=user))]
+        await asyncio.to_thread(self._run_through, command)
+        self.model.compacting = False
+
     async def stored(self, session):
         (path,) = (self.folder / "claude" / "projects").rglob(f"{self.sessions[session]}.jsonl")
         lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -212,10 +220,13 @@ class ClaudeCodeHarness:
         yield from ("stream-json", "--verbose", "--include-partial-messages") if streams else ("json",)
 
     def _run_sync(self, command):
-        ran = subprocess.run(
+        ran = self._run_through(command)
+        return answer_of(ran.stdout, ran.returncode, streamed=False)
+
+    def _run_through(self, command):
+        return subprocess.run(
             command, cwd=self.project, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, check=False
         )
-        return answer_of(ran.stdout, ran.returncode, streamed=False)
 
 
 def answer_of(out, code, *, streamed):

@@ -26,6 +26,7 @@ CARD = Card(
         "sees_blocks": "The reference agent has no output guardrails.",
         "sync": "The reference agent is asynchronous; `beaver run` is its other entry point.",
         "plain": "The reference agent always has a host.",
+        "announces_compaction": "It sends the last messages of a session, and summarises none.",
     },
 )
 

@@ -75,6 +75,10 @@ class PlainHarness(HostedHarness):
         # A thread cannot be cancelled, so the caller goes and the agent ends when it ends.
         return await asyncio.to_thread(self.agent.answer, ask)
 
+    async def compact(self, session, user):
+        await asyncio.to_thread(self.agent.memory.before_compaction, session=session, user=user)
+        del self.agent.history[session][:-2]
+
     def remember(self, messages, tools) -> None:
         system = "\n\n".join(each["content"] for each in messages if each["role"] == "system")
         self.asked(system, [(each["role"], each["content"]) for each in messages if each["role"] != "system"], tools)

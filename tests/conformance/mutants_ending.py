@@ -51,6 +51,13 @@ class SwallowsDropped(Swallowing):
         await self.wait()
 
 
+@fails("cancelled in before_compaction")
+class SwallowsCompaction(Swallowing):
+    @hookimpl
+    async def before_compaction(self):
+        await self.wait()
+
+
 @fails("cancelled in before_prompt")
 class KeepsLock(Notes):
     @hookimpl

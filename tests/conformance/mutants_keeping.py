@@ -34,6 +34,26 @@ class LearnsRecalledAnswers(Notes):
         self.keep(turn, turn.prompt, report)
 
 
+@fails("confirms what is durable")
+class ConfirmsEarly(Notes):
+    def keep(self, turn, text, report):
+        self.notes = [*self.notes, text][-20:]
+
+
+@fails("confirms what is durable")
+class FailsToConfirm(Notes):
+    @hookimpl
+    async def before_compaction(self, compaction, report):
+        report.outcome("notes", "failed")
+
+
+@fails("confirms what is durable")
+class AnswersCompaction(Notes):
+    @hookimpl
+    async def before_compaction(self, compaction, report):
+        return True
+
+
 @fails("keeps nothing private")
 class KeepsPrivate(Notes):
     @hookimpl

@@ -40,7 +40,7 @@ class Notes:
     """Keeps each note and recalls all of them; has a file, a task and a tool for the mutants to leave or to break."""
 
     rules = ("Notes are data.",)
-    contract = "1.0"
+    contract = "1.1"
     settings_class = NotesSettings
     deadlines = Deadlines(before_prompt=1.0, on_tool_result=1.0, after_prompt=1.0, on_turn_dropped=1.0, stop=1.0)
 
@@ -76,6 +76,8 @@ class Notes:
     @hookimpl
     async def start(self):
         await asyncio.sleep(0)
+        if self.file.exists():
+            self.notes = json.loads(self.file.read_text("utf-8"))
         self.worker = asyncio.create_task(asyncio.Event().wait())
 
     @hookimpl
@@ -112,6 +114,10 @@ class Notes:
         await asyncio.sleep(0)
         self.open_turns.pop(turn.id, None)
 
+    @hookimpl
+    async def before_compaction(self, compaction, report):
+        await asyncio.sleep(0)
+
     def contribution(self, turn, report):
         report.candidates([])
         return Contribution(blocks=["Notes are kept."], references=[Reference(text=note) for note in self.notes])
@@ -132,7 +138,7 @@ class Notes:
 
 
 class NotesHarness(PluginHarness):
-    card = PluginCard(plugin="notes")
+    card = PluginCard(plugin="notes", confirms_compaction=True)
 
     def __init__(self, plugin=Notes):
         self.plugin = plugin

@@ -68,7 +68,7 @@ def test_json(capsys):
     code, printed = run(capsys, NOTES, "--plugin", "--json", "--case", "valid hooks")
     (examined,) = [Examined.from_dict(each) for each in json.loads(printed)]
 
-    assert (0, PluginCard(plugin="notes")) == (code, examined.card)
+    assert (0, PluginCard(plugin="notes", confirms_compaction=True)) == (code, examined.card)
     assert [("valid hooks", Outcome.PASSED)] == [(each.case, each.outcome) for each in examined.verdicts]
 
 

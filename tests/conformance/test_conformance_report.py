@@ -84,6 +84,7 @@ CARDS = """\
 | parallel | yes | yes |
 | unregister | yes | yes |
 | keeps health | yes | yes |
+| announces compaction | no | no |
 """
 
 

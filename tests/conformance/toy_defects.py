@@ -99,6 +99,10 @@ DEFECTS = {
     "tells of a tool twice": ["tool turn"],
     "tells of no tools in a stream": ["stream with a tool"],
     "says nothing of a refusal in a stream": ["fail-closed plugin fails"],
+    "announces no compaction": ["compaction"],
+    "announces compactions too early": ["compaction"],
+    "compacts another session": ["compaction"],
+    "fails with its plugins in a compaction": ["plugin hangs in before_compaction"],
     "tells the user of unwell plugins in a stream": ["plugin crashes in before_prompt"],
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ from conformance.toy_defects import DEFECTS, LATE_DEFECTS
 from beaver_hostspecs import Message
 from beaver_hostspecs.conformance import BASE, BROKEN, ECHO, CallTool, Card, Say
 from beaver_hostspecs.conformance.probes import BLOCK, RECALLED, RULE
+from beaver_hostspecs.testing import make_compaction
 
 
 class BlockedError(Exception):
@@ -20,7 +21,7 @@ class ToyHarness(HostedHarness):
     """An agent of a few lines. Its guardrail refuses what an `Ask` says is blocked."""
 
     in_loop = True
-    card = Card(host="toy")
+    card = Card(host="toy", announces_compaction=True)
 
     def __init__(self, *defects: str) -> None:
         super().__init__()
@@ -47,6 +48,20 @@ class ToyHarness(HostedHarness):
 
     async def stored(self, session):
         return list(self.sessions[session])
+
+    async def compact(self, session, user):
+        if "announces no compaction" in self.defects:
+            return
+        if "announces compactions too early" in self.defects:
+            compaction = make_compaction(session=session, user=user)
+            await asyncio.gather(
+                *(self.host.plugin(each).before_compaction(compaction, None) for each in self.host.plugins)
+            )
+            return
+        session = "elsewhere" if "compacts another session" in self.defects else session
+        report = await self.host.before_compaction(session=session, user=user)
+        if "fails with its plugins in a compaction" in self.defects and not report.complete:
+            raise RuntimeError("not compacted")
 
     async def run(self, ask):
         self.scripts.begin(ask)

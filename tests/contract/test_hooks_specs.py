@@ -66,7 +66,7 @@ def test_its_arguments_are_described(name, spec):
 def test_its_answer_is_described(name, spec):
     """A hook that returns a value, and every background hook, documents its return value."""
     answers = inspect.signature(spec).return_annotation is not None
-    background = name.startswith("on_") or name == "after_prompt"
+    background = name.startswith("on_") or name in {"after_prompt", "before_compaction"}
 
     assert (answers or background) is ("Returns:" in inspect.getdoc(spec))
 

@@ -47,6 +47,7 @@ from beaver_hostspecs.testing import (
     fault_cases,
     make_answer,
     make_canary,
+    make_compaction,
     make_tool_result,
     make_turn,
     traces,
@@ -78,6 +79,7 @@ def arguments_of(hook, folder):
         "on_tool_result": {"turn": TURN, "result": RESULT, "report": REPORT},
         "after_prompt": {"turn": TURN, "answer": ANSWER, "report": REPORT},
         "on_turn_dropped": {"turn": TURN, "reason": DropReason.FAILED, "report": REPORT},
+        "before_compaction": {"compaction": make_compaction(), "report": REPORT},
     }
     return arguments.get(hook, {})
 
@@ -143,7 +145,7 @@ def test_time_does_not_run_backwards():
 
 def test_records_are_made_with_defaults():
     """Two records made alike are equal, and any field can be given."""
-    assert (make_turn(), make_answer()) == (make_turn(), make_answer())
+    assert (make_turn(), make_answer(), make_compaction()) == (make_turn(), make_answer(), make_compaction())
     assert make_tool_result() == make_tool_result()
     assert ("hello", "fine", "grep") == (
         make_turn(prompt="hello").prompt,

@@ -47,16 +47,17 @@ def test_each_used_query_exists(path):
 STORE = ROOT / "memory/beaver_memory/store/sqlite/sql"
 KEYED = re.compile(
     r"\b(?:FROM|JOIN|INTO|UPDATE) "
-    r"(owners|observations|observation_[a-z]+|unembedded|session_summaries|people)\b(?! \(observations_fts)"
+    r"(owners|observations|observation_[a-z]+|unembedded|session_summaries|people|captured?_[a-z]+)\b(?! \(observations_fts)"
 )
 WHOLE = {
+    "damaged_rows.sql": {"row", "column"},
     "embeddings.sql": {
         *("queue_everything", "unqueue_model", "drop_vectors_of_model"),
         *("count_live", "count_unembedded"),
     },
     "integrity.sql": {
         *("count_forgotten", "count_owners", "count_by_store", "count_by_type", "count_by_model"),
-        *("wrong_word_index",),
+        *("wrong_word_index", "count_rows"),
     },
     "preparation.sql": {"count_rows"},
     "rebuild_terms.sql": {"following_memories", "set_terms"},

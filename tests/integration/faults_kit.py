@@ -272,11 +272,20 @@ def texts_of(host: Host, turn: OpenTurn, sink: Sink, witness: Witness) -> dict[s
 
 
 async def _observe(
-    host: Host, plugin: HookedPlugin, folder: Path, sink: Sink, *, drop: bool, unregister: bool
+    host: Host,
+    plugin: HookedPlugin,
+    folder: Path,
+    sink: Sink,
+    *,
+    drop: bool = False,
+    compact: bool = False,
+    unregister: bool = False,
 ) -> Outcome:
     with Witness() as witness:
         await host.open()
         turn = await whole_turn(host, drop=drop)
+        if compact:
+            await host.before_compaction(session=SESSION)
         if unregister:
             await host.unregister("faulty")
         left = len(await lingering())
@@ -297,11 +306,11 @@ async def _observe(
     )
 
 
-async def run_registered(plugin: HookedPlugin, folder: Path, *, drop: bool = False, stop: bool = False) -> Outcome:
-    """Run a turn in a host to which the plugin was given as an object."""
+async def run_registered(plugin: HookedPlugin, folder: Path, **then: bool) -> Outcome:
+    """Run a turn in a host to which the plugin was given as an object; `then` says what else happens."""
     sink = Sink(release_when_blamed(plugin))
     async with releasing(plugin):
-        return await _observe(host_of(plugin, folder, sink), plugin, folder, sink, drop=drop, unregister=stop)
+        return await _observe(host_of(plugin, folder, sink), plugin, folder, sink, **then)
 
 
 async def run_loaded(plugin: HookedPlugin, folder: Path) -> Outcome:
@@ -309,7 +318,7 @@ async def run_loaded(plugin: HookedPlugin, folder: Path) -> Outcome:
     sink = Sink(release_when_blamed(plugin))
     with loaded_host(plugin, folder, sink) as host:
         async with releasing(plugin):
-            return await _observe(host, plugin, folder, sink, drop=False, unregister=False)
+            return await _observe(host, plugin, folder, sink)
 
 
 @contextlib.asynccontextmanager

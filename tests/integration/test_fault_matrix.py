@@ -50,6 +50,20 @@ def harmless() -> RecordingPlugin:
     return RecordingPlugin(info=PluginInfo(version="0", contract="1.0"))
 
 
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory):
+    """Returns the outcome of a run without a fault; runs each kind once."""
+    known = {}
+
+    async def outcome(run, **how):
+        kind = (run, *how.items())
+        if kind not in known:
+            known[kind] = await run(harmless(), tmp_path_factory.mktemp("clean") / "run", **how)
+        return known[kind]
+
+    return outcome
+
+
 def expected_event(fault: Fault, hook: str) -> str:
     if fault is Fault.BLOCK:
         return "event_loop_blocked"
@@ -109,38 +123,35 @@ async def test_what_is_searched_for_leaks_would_show_them(canary, tmp_path):
 
 
 @pytest.mark.parametrize(("fault", "hook"), TURN_CASES)
-async def test_a_fault_in_a_turn_costs_only_its_own_contribution(fault, hook, canary, tmp_path, capfd):
+async def test_a_fault_in_a_turn_costs_only_its_own_contribution(fault, hook, *, canary, clean, tmp_path, capfd):
     """The turn is the same bytes as without the plugin's answer, with one event and one health change for the fault."""
-    drop = hook == "on_turn_dropped"
-    clean = await run_registered(harmless(), tmp_path / "clean", drop=drop)
+    then = {"drop": hook == "on_turn_dropped", "compact": hook == "before_compaction"}
     async with asyncio.timeout(GENEROUS if fault in HANGING else 60):
-        seen = await run_registered(faulty(fault, hook, canary), tmp_path / "faulty", drop=drop)
+        seen = await run_registered(faulty(fault, hook, canary), tmp_path / "faulty", **then)
 
-    assert_only_the_plugin_suffers(fault, hook, clean, seen)
+    assert_only_the_plugin_suffers(fault, hook, await clean(run_registered, **then), seen)
     assert_nothing_leaks(canary, seen, "".join(capfd.readouterr()))
     assert_content_free(seen)
 
 
 @pytest.mark.parametrize(("fault", "hook"), LOADING_CASES)
-async def test_a_fault_while_loading_leaves_only_that_plugin_out(fault, hook, canary, tmp_path, capfd):
+async def test_a_fault_while_loading_leaves_only_that_plugin_out(fault, hook, *, canary, clean, tmp_path, capfd):
     """A plugin that is not required and cannot be loaded is `unavailable`; the others load and the turn is the same."""
-    clean = await run_loaded(harmless(), tmp_path / "clean")
     async with asyncio.timeout(GENEROUS if fault in HANGING else 60):
         seen = await run_loaded(faulty(fault, hook, canary), tmp_path / "faulty")
 
-    assert_only_the_plugin_suffers(fault, hook, clean, seen)
+    assert_only_the_plugin_suffers(fault, hook, await clean(run_loaded), seen)
     assert_nothing_leaks(canary, seen, "".join(capfd.readouterr()))
     assert_content_free(seen)
 
 
 @pytest.mark.parametrize(("fault", "hook"), STOP_CASES)
-async def test_a_fault_while_stopping_is_audited_and_stopping_goes_on(fault, hook, canary, tmp_path, capfd):
+async def test_a_fault_while_stopping_is_audited_and_stopping_goes_on(fault, hook, *, canary, clean, tmp_path, capfd):
     """A plugin that fails to stop is still out of service, with one event and one health change."""
-    clean = await run_registered(harmless(), tmp_path / "clean", stop=True)
     async with asyncio.timeout(GENEROUS if fault in HANGING else 60):
-        seen = await run_registered(faulty(fault, hook, canary), tmp_path / "faulty", stop=True)
+        seen = await run_registered(faulty(fault, hook, canary), tmp_path / "faulty", unregister=True)
 
-    assert_only_the_plugin_suffers(fault, hook, clean, seen)
+    assert_only_the_plugin_suffers(fault, hook, await clean(run_registered, unregister=True), seen)
     assert_nothing_leaks(canary, seen, "".join(capfd.readouterr()))
 
 

@@ -62,8 +62,8 @@ def lost(old: Any, new: Any, path: str = "") -> Iterator[str]:
 
 
 def test_there_are_some():
-    """Folders of three earlier versions are there."""
-    assert {"2026-11-19-0c392ea", "2026-11-19-3703a97", "2026-11-19-18592b9"} <= set(STORED)
+    """Folders of four earlier versions are there."""
+    assert {"2026-11-19-0c392ea", "2026-11-19-3703a97", "2026-11-19-18592b9", "2026-11-19-171e1d6"} <= set(STORED)
 
 
 def test_memories(stored):

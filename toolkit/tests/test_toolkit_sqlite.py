@@ -61,6 +61,41 @@ def test_a_database_is_durable_and_private(database, path):
     assert (["kept"], []) == (texts(path), integrity_problems(database.connection))
 
 
+def test_a_new_database_is_one_that_was_migrated(path):
+    """A database that is made at once equals one that was brought from an empty file to the same version."""
+    earlier = path.with_name("earlier.db")
+    earlier.touch()
+
+    assert _description(earlier) == _description(path)
+
+
+def _description(path):
+    with contextlib.closing(Database.open(path, [FIRST, SECOND])) as opened:
+        pragmas = (
+            "user_version",
+            "application_id",
+            "journal_mode",
+            "page_size",
+            "encoding",
+            "auto_vacuum",
+            "page_count",
+        )
+        schema = opened.connection.execute("SELECT * FROM sqlite_schema").fetchall()
+        return schema, [opened.connection.pragma(name) for name in pragmas]
+
+
+def test_a_log_that_its_database_left(database, path):
+    """A new database takes up no rows of a log that is left of another one."""
+    add(database)
+    log = path.with_name("notes.db-wal").read_bytes()
+    database.close()
+    path.unlink()
+    path.with_name("notes.db-wal").write_bytes(log)
+    Database.open(path, [FIRST]).close()
+
+    assert [] == texts(path)
+
+
 def test_deleted_content_is_overwritten(path):
     """With `secure_delete`, no file holds the text of a deleted row after the database is closed."""
     with contextlib.closing(Database.open(path, [FIRST], secure_delete=True)) as opened:
@@ -167,17 +202,28 @@ def test_changing_the_journal_waits(monkeypatch):
 # --- Migrations -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("history", [False, True])
-def test_each_migration_is_applied_once(history):
+def test_each_migration_is_applied_once():
     """A database gets the scripts that it lacks, in order, and keeps its version."""
     connection = apsw.Connection(":memory:")
     versions = []
     for scripts in ([FIRST], [FIRST, SECOND], [FIRST, SECOND]):
-        migrate(connection, scripts, history=history)
+        migrate(connection, scripts)
         versions.append(version_of(connection))
     connection.execute("INSERT INTO notes VALUES ('a', 'b')")
 
-    assert ([1, 2, 2], history) == (versions, connection.table_exists("main", "schema_version"))
+    kept = [version for (version,) in connection.execute("SELECT version FROM schema_version")]
+    assert ([1, 2, 2], [1, 2]) == (versions, kept)
+
+
+def test_the_version_of_an_earlier_database():
+    """A database that kept its version in `user_version` keeps it in a table of its own after a migration."""
+    connection = apsw.Connection(":memory:")
+    connection.execute(FIRST)
+    connection.pragma("user_version", 1)
+    migrate(connection, [FIRST])
+    connection.pragma("user_version", 99)
+
+    assert 1 == version_of(connection)
 
 
 def test_a_migration_that_fails_changes_nothing():

@@ -99,6 +99,45 @@ def test_a_log_that_lost_its_name_during_a_write(path):
         assert "log_removed" == refusal(write)
 
 
+def swapped_folder(path):
+    """Put a copy of the folder in its place."""
+    shutil.copytree(path.parent, path.parent.with_name("copy"))
+    path.parent.rename(path.parent.with_name("away"))
+    path.parent.with_name("copy").rename(path.parent)
+
+
+@pytest.mark.parametrize(
+    ("swap", "refused"),
+    [
+        (lambda path: beside(path, "-wal").unlink(), "log_removed"),
+        (lambda path: replaced(beside(path, "-shm"), path), "log_removed"),
+        (swapped_folder, "exchanged"),
+    ],
+)
+def test_a_folder_that_has_not_changed_for_long(path, swap, refused):
+    """Files of a folder that is not looked through any more are noticed when it changes."""
+    path = path.parent / "state" / path.name
+    path.parent.mkdir()
+    with opened(path) as database:
+        os.utime(path.parent, (1, 1))
+        add(database, "first")
+        add(database, "second")
+        swap(path)
+
+        assert refused == refusal(lambda: add(database, "refused"))
+
+
+def test_a_folder_whose_time_has_not_moved(path):
+    """A change that gives the folder the same time as the change before it is noticed."""
+    with opened(path) as database:
+        add(database, "first")
+        before = path.parent.stat().st_mtime_ns
+        beside(path, "-wal").unlink()
+        os.utime(path.parent, ns=(before, before))
+
+        assert "log_removed" == refusal(lambda: add(database, "refused"))
+
+
 def test_reading_after_a_file_lost_its_name(path):
     """`verify` refuses a connection before it reads a file that no other process sees."""
     with opened(path) as database:

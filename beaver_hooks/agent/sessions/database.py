@@ -9,6 +9,7 @@ from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.file_trust import StateFiles
 from beaver_toolkit.queries import Queries
 from beaver_toolkit.sqlite.database import Database
+from beaver_toolkit.sqlite.losses import drop_damaged_logs
 from beaver_toolkit.sqlite.migrations import read_migrations
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ _REMEDIES = {
     "log_removed": "lost its -wal or -shm file while it was in use; nothing stored is lost; try again",
     "log_lost": "lost its -wal file while it was in use; the newest messages may be lost; try again",
     "in_use": "is used by a process that has lost its -wal or -shm file; end that process, or try again",
+    "overwritten": "was overwritten while it was in use; nothing of this was stored; run `beaver doctor`",
     "missing": "disappeared while it was in use; restore it, or try again to start with an empty one",
     "closed": "is closed; open the store again",
     "forked": "was opened by another process; open a store in this process",
@@ -93,6 +95,11 @@ class SessionDatabase:
     def unwritable(self) -> str:
         """Why the database can only be read, as a category; empty if it can be written."""
         return self._opened().unwritable
+
+    def empty_log(self) -> None:
+        """Move the log into the database, unless another process reads it: deleted texts are gone then."""
+        self._opened().empty_log()
+        drop_damaged_logs(self._path)
 
     def close(self) -> None:
         """Close the connection, if there is one."""

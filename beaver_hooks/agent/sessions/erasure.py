@@ -7,6 +7,7 @@ from beaver_hooks.agent.sessions import reads, writes
 from beaver_hooks.agent.sessions.database import SQL
 from beaver_hooks.agent.sessions.query import MOST_TERMS, SearchScope, all_of
 from beaver_hooks.agent.sessions.records import ForgetReport
+from beaver_hooks.agent.sessions.sums import DamagedMessages
 from beaver_hooks.agent.sessions.terms import query_terms
 from beaver_hooks.agent.sessions.texts import decode, opening, optional_encode
 
@@ -32,14 +33,14 @@ def quoting(connection: "apsw.Connection", texts: Iterable[str]) -> int:
     return len(found)
 
 
-def forget(connection: "apsw.Connection", words: str, scope: SearchScope) -> ForgetReport:
+def forget(connection: "apsw.Connection", words: str, scope: SearchScope, damaged: DamagedMessages) -> ForgetReport:
     """Erase the turns of the matching messages, and the sessions that have no message left."""
     turns = {turn for number in matching(connection, words, scope) for turn in _turn(connection, number)}
     sessions = {session for session, _ in turns}
     for _, number in turns:
         for statement in ("delete_words_of_message", "delete_message"):
             connection.execute(SQL[statement], (number,))
-    emptied = sum(_settle(connection, session, words) for session in sessions)
+    emptied = sum(_settle(connection, session, words, damaged) for session in sessions)
     return ForgetReport(messages=len(turns), sessions=len(sessions), emptied=emptied)
 
 
@@ -48,7 +49,7 @@ def _turn(connection: "apsw.Connection", number: int) -> list[tuple[int, int]]:
     return [(session, each) for session, each in connection.execute(SQL["messages_of_turn"], {"number": number})]
 
 
-def _settle(connection: "apsw.Connection", session: int, words: str) -> bool:
+def _settle(connection: "apsw.Connection", session: int, words: str, damaged: DamagedMessages) -> bool:
     """Correct the counts and titles of a session that lost messages; return whether it is deleted, being empty."""
     connection.execute(SQL["recount_messages"], {"session": session})
     count, title = connection.execute(SQL["rest_of_session"], (session,)).get
@@ -57,6 +58,6 @@ def _settle(connection: "apsw.Connection", session: int, words: str) -> bool:
         return True
     if title is not None and {*query_terms(words, MOST_TERMS)} <= {*query_terms(decode(title), MOST_TERMS)}:
         writes.name(connection, session, None)
-    first_words = opening(reads.messages(connection, session, reads.EVERYTHING))
+    first_words = opening(reads.messages(connection, session, reads.EVERYTHING, damaged))
     connection.execute(SQL["count_messages"], (0, optional_encode(first_words), session))
     return False

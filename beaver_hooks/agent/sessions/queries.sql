@@ -1,8 +1,5 @@
 -- The statements of the database of sessions. Their cost depends on the returned rows, not on the length of a session.
 
--- name: count_sessions
-SELECT count(*) FROM sessions
-
 -- name: session_ids
 SELECT id FROM sessions ORDER BY number
 
@@ -50,10 +47,39 @@ UPDATE sessions SET updated = ? WHERE number = ?
 UPDATE sessions SET title = ? WHERE number = ?
 
 -- name: messages
-SELECT role, text, id, at, speaker FROM messages WHERE session = ? ORDER BY number DESC LIMIT ?
+-- Texts come as bytes here and below: one that is not UTF-8 fails no statement.
+SELECT number, checksum, session, CAST(role AS BLOB), text, CAST(at AS BLOB), id, speaker
+FROM messages
+WHERE session = ?
+ORDER BY number DESC
+LIMIT ?
+
+-- name: count_rows
+SELECT count(*) FROM messages WHERE session = ?
+
+-- name: all_messages
+SELECT messages.number, checksum, CAST(sessions.id AS BLOB), session, CAST(role AS BLOB), text, CAST(at AS BLOB),
+    messages.id, speaker
+FROM messages
+LEFT JOIN sessions ON sessions.number = messages.session
+ORDER BY messages.number
+
+-- name: miscounted_sessions
+SELECT CAST(id AS BLOB), messages, there
+FROM (SELECT id, messages, (SELECT count(*) FROM messages AS m WHERE m.session = sessions.number) AS there FROM sessions)
+WHERE there <> messages
+
+-- name: messages_without_checksum
+SELECT number, session, CAST(role AS BLOB), text, CAST(at AS BLOB), id, speaker
+FROM messages
+WHERE checksum IS NULL
+LIMIT ?
+
+-- name: set_checksum
+UPDATE messages SET checksum = ? WHERE number = ?
 
 -- name: add_message
-INSERT INTO messages (session, role, text, at, id, speaker) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO messages (session, role, text, at, id, speaker, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_words
 INSERT INTO words (rowid, terms, scope) VALUES (?, ?, ?)
@@ -133,6 +159,7 @@ WHERE number = :session
 SELECT messages, title FROM sessions WHERE number = ?
 
 -- name: found_message
-SELECT sessions.id, sessions.number, sessions.user, messages.role, messages.at, messages.text
+SELECT sessions.id, sessions.number, sessions.user, messages.checksum, messages.session, CAST(messages.role AS BLOB),
+    messages.text, CAST(messages.at AS BLOB), messages.id, messages.speaker
 FROM messages JOIN sessions ON sessions.number = messages.session
 WHERE messages.number = ?

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from beaver_hooks.agent.sessions.database import SQL
 from beaver_hooks.agent.sessions.records import HiddenEvent, SessionInfo
+from beaver_hooks.agent.sessions.sums import DamagedMessages, is_whole
 from beaver_hooks.agent.sessions.texts import decode, optional_decode
 from beaver_hostspecs import Message
 
@@ -36,10 +37,20 @@ def session_ids(connection: "apsw.Connection") -> list[str]:
     return [str(row[0]) for row in connection.execute(SQL["session_ids"]).fetchall()]
 
 
-def messages(connection: "apsw.Connection", number: int, limit: int) -> tuple[Message, ...]:
-    """Return the newest visible messages of a session, in order."""
-    rows = connection.execute(SQL["messages"], (number, limit)).fetchall()
-    return tuple(_message(*row) for row in reversed(rows))
+def messages(connection: "apsw.Connection", number: int, limit: int, damaged: DamagedMessages) -> tuple[Message, ...]:
+    """Return the newest visible messages of a session, in order, without damaged ones; note these."""
+    found: list[Message] = []
+    for place, checksum, *row in reversed(connection.execute(SQL["messages"], (number, limit)).fetchall()):
+        if is_whole(row, checksum):
+            found.append(_message(*row[1:]))
+        else:
+            damaged.note("message", place)
+    return tuple(found)
+
+
+def count(connection: "apsw.Connection", number: int) -> int:
+    """Return the number of stored messages of a session."""
+    return int(connection.execute(SQL["count_rows"], (number,)).get)
 
 
 def events(connection: "apsw.Connection", number: int, limit: int) -> tuple[HiddenEvent, ...]:
@@ -64,11 +75,11 @@ def _info(row: Sequence[Any]) -> SessionInfo:
     )
 
 
-def _message(role: str, text: bytes, name: bytes | None, at: str, speaker: bytes | None) -> Message:
+def _message(role: bytes, text: bytes, at: bytes, name: bytes | None, speaker: bytes | None) -> Message:
     return Message(
-        role="user" if role == "user" else "assistant",
+        role="user" if role == b"user" else "assistant",
         text=decode(text),
         id=optional_decode(name),
-        when=datetime.fromisoformat(at),
+        when=datetime.fromisoformat(at.decode()),
         speaker=optional_decode(speaker),
     )

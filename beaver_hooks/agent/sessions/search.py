@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from beaver_hooks.agent.sessions.database import SQL
 from beaver_hooks.agent.sessions.query import BUDGET, LONGEST_QUERY, MOST_TERMS, SearchScope, expressions, one
 from beaver_hooks.agent.sessions.records import SearchHit
+from beaver_hooks.agent.sessions.sums import DamagedMessages, is_whole
 from beaver_hooks.agent.sessions.terms import query_terms
 from beaver_hooks.agent.sessions.texts import decode
 from beaver_hooks.agent.sessions.writes import begun_with
@@ -22,8 +23,10 @@ SEARCHED_FOR_SNIPPET = 50_000
 """Characters of a message that are searched for the place of the snippet."""
 
 
-def search(connection: "apsw.Connection", query: str, limit: int, scope: SearchScope) -> list[SearchHit]:
-    """Return the messages that fit the query best, best first."""
+def search(
+    connection: "apsw.Connection", query: str, limit: int, scope: SearchScope, damaged: DamagedMessages
+) -> list[SearchHit]:
+    """Return the messages that fit the query best, best first, without damaged ones; note these."""
     wanted = query_terms(query[:LONGEST_QUERY], MOST_TERMS)
     counts = {term: _count(connection, scope.limit(one(term))) for term in wanted}
     found: dict[int, float] = {}
@@ -34,13 +37,17 @@ def search(connection: "apsw.Connection", query: str, limit: int, scope: SearchS
         found |= {number: min(-score, worst) for number, score in rows if number not in found}
         if len(found) >= limit:
             break
-    return [_hit(connection, number, score, wanted) for number, score in [*found.items()][:limit]]
+    each = (_hit(connection, number, score, wanted, damaged) for number, score in [*found.items()][:limit])
+    return [hit for hit in each if hit is not None]
 
 
-def hits(connection: "apsw.Connection", numbers: Sequence[int], words: str) -> list[SearchHit]:
-    """Return the messages with these numbers, with snippets around the words."""
+def hits(
+    connection: "apsw.Connection", numbers: Sequence[int], words: str, damaged: DamagedMessages
+) -> list[SearchHit]:
+    """Return the messages with these numbers, with snippets around the words, without damaged ones; note these."""
     wanted = query_terms(words[:LONGEST_QUERY], MOST_TERMS)
-    return [_hit(connection, number, 0.0, wanted) for number in numbers]
+    each = (_hit(connection, number, 0.0, wanted, damaged) for number in numbers)
+    return [hit for hit in each if hit is not None]
 
 
 def snippet(text: str, wanted: Sequence[str]) -> str:
@@ -61,14 +68,20 @@ def _count(connection: "apsw.Connection", expression: str) -> int:
     return int(connection.execute(SQL["count_matches"], (expression, BUDGET)).get)
 
 
-def _hit(connection: "apsw.Connection", number: int, score: float, wanted: Sequence[str]) -> SearchHit:
-    session, owner, user, role, at, text = connection.execute(SQL["found_message"], (number,)).get
+def _hit(
+    connection: "apsw.Connection", number: int, score: float, wanted: Sequence[str], damaged: DamagedMessages
+) -> SearchHit | None:
+    found: Any = connection.execute(SQL["found_message"], (number,)).get
+    if found is None or not is_whole(found[4:], found[3]):
+        damaged.note("message", number)
+        return None
+    session, owner, user, _, _, role, text, at, *_ = found
     return SearchHit(
         session=session,
         user=user,
         trust=begun_with(connection, owner),
-        role=role,
-        when=datetime.fromisoformat(at),
+        role="user" if role == b"user" else "assistant",
+        when=datetime.fromisoformat(at.decode()),
         snippet=snippet(decode(text), wanted),
         score=score,
     )

@@ -19,6 +19,7 @@ from beaver_hooks.agent.sessions.records import (
     Session,
     SessionInfo,
 )
+from beaver_hooks.agent.sessions.sums import DamagedMessages
 from beaver_hooks.agent.sessions.texts import checked_id, new_session_id
 from beaver_hooks.agent.sessions.transactions import Work
 from beaver_hooks.agent.sessions.transfer import read_lines, session_lines
@@ -44,7 +45,7 @@ class SessionStore:
     def __init__(self, folder: Path, *, clock: Clock | None = None) -> None:
         self._folder = folder
         self._clock = clock or SystemClock()
-        self._database = SessionDatabase(folder)
+        self._database, self._damaged = SessionDatabase(folder), DamagedMessages()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="beaver-sessions")
         self._pid = os.getpid()
 
@@ -60,7 +61,7 @@ class SessionStore:
         except AuditUnavailable as error:
             raise StorageError(str(error)) from error
         try:
-            store.submit(lambda work: work.session_count()).result()
+            store.submit(lambda work: work.add_checksums()).result()
         except BaseException:
             store._executor.shutdown()
             raise
@@ -131,6 +132,10 @@ class SessionStore:
         """Return the user of a session; `None` if it was begun without a user, or is not stored."""
         session = checked_id(session_id)
         return await self._run(lambda work: work.owner(session))
+
+    async def trust(self, session_id: str) -> Trust:
+        """Return the trust in the caller who began a session."""
+        return await self._run(lambda work: work.trust(session_id))
 
     async def paused(self) -> tuple[tuple[str, str | None], ...]:
         """Return id and user of the sessions whose memory an older version, or an import, switched off."""
@@ -263,7 +268,7 @@ class SessionStore:
     def _guarded(self, job: Callable[[Work], Answer]) -> Answer:
         try:
             with translated():
-                return job(Work(self._database))
+                return job(Work(self._database, self._damaged))
         except DatabaseError as error:
             self._database.close()
             raise storage_error(self._folder, error.category) from error

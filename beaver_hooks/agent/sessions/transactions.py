@@ -7,7 +7,7 @@ from datetime import datetime
 import attrs
 
 from beaver_hooks.agent.errors import SessionError, UnknownSession
-from beaver_hooks.agent.sessions import erasure, reads, writes
+from beaver_hooks.agent.sessions import erasure, reads, sums, writes
 from beaver_hooks.agent.sessions.database import SQL, SessionDatabase
 from beaver_hooks.agent.sessions.query import SearchScope, session_term, user_term
 from beaver_hooks.agent.sessions.records import (
@@ -20,19 +20,25 @@ from beaver_hooks.agent.sessions.records import (
     SessionInfo,
 )
 from beaver_hooks.agent.sessions.search import hits, search
+from beaver_hooks.agent.sessions.sums import DamagedMessages
 from beaver_hooks.agent.sessions.texts import checked_id, kept, title_of
 from beaver_hooks.agent.sessions.transfer import Incoming
 from beaver_hostspecs import Message, Trust
 from beaver_toolkit.sqlite.connections import integrity_problems
-from beaver_toolkit.sqlite.errors import driver
 
 
 class Work:
     """The store's operations, run in its thread. Errors of SQLite pass through."""
 
-    def __init__(self, database: SessionDatabase) -> None:
-        self._database = database
+    def __init__(self, database: SessionDatabase, damaged: DamagedMessages | None = None) -> None:
+        self._database, self._damaged = database, damaged or DamagedMessages()
         self._connection = database.connection()
+
+    def add_checksums(self) -> None:
+        """Give the messages that an older version has stored their checksums, if the database can be written."""
+        if not self._database.unwritable and sums.are_missing(self._connection):
+            with self._database.writing() as connection:
+                sums.add_missing(connection)
 
     def ensure(self, session: str, user: str | None, now: datetime, trust: Trust | None = None) -> None:
         """Add a session unless it exists."""
@@ -49,7 +55,7 @@ class Work:
 
     def history(self, session: str, limit: int) -> tuple[Message, ...]:
         """Return the newest visible messages."""
-        return reads.messages(self._connection, self._find(session)[0], limit)
+        return reads.messages(self._connection, self._find(session)[0], limit, self._damaged)
 
     def begin(self, session: str, user: str | None, limit: int, now: datetime, *, trust: Trust) -> Resumed:
         """Return a session for its next turn; add it unless it exists."""
@@ -78,13 +84,17 @@ class Work:
         found = writes.find(self._connection, session)
         if found is None:
             return Resumed(id=session)
-        messages = reads.messages(self._connection, found[0], limit)
+        messages = reads.messages(self._connection, found[0], limit, self._damaged)
         return Resumed(id=session, history=messages)
 
     def owner(self, session: str) -> str | None:
         """Return the user of a session."""
         found = writes.find(self._connection, session)
         return None if found is None else found[1]
+
+    def trust(self, session: str) -> Trust:
+        """Return the trust in the caller who began a session."""
+        return writes.begun_with(self._connection, self._find(session)[0])
 
     def paused(self) -> tuple[tuple[str, str | None], ...]:
         """Return id and user of the sessions whose memory must still be switched off."""
@@ -120,9 +130,12 @@ class Work:
         """Return a whole session."""
         with self._moment():
             number = self._find(session)[0]
+            info = reads.info(self._connection, number)
+            if reads.count(self._connection, number) != info.messages:
+                self._damaged.note("session", number)
             return Session(
-                info=reads.info(self._connection, number),
-                messages=reads.messages(self._connection, number, reads.EVERYTHING),
+                info=info,
+                messages=reads.messages(self._connection, number, reads.EVERYTHING, self._damaged),
                 events=reads.events(self._connection, number, reads.EVERYTHING) if hidden else (),
             )
 
@@ -154,21 +167,18 @@ class Work:
         """Return the messages that hold all words, the oldest first."""
         with self._moment():
             found = erasure.matching(self._connection, words, _of_user(user))
-            return tuple(hits(self._connection, found, words))
+            return tuple(hits(self._connection, found, words, self._damaged))
 
     def forget(self, *, words: str, user: str | None) -> ForgetReport:
         """Erase the turns that hold all words, without traces in the files."""
         with self._database.writing() as connection:
-            report = erasure.forget(connection, words, _of_user(user))
+            report = erasure.forget(connection, words, _of_user(user), self._damaged)
             connection.execute(SQL["optimise_words"])
         self._empty_log()
         return report
 
     def _empty_log(self) -> None:
-        engine = driver()
-        with contextlib.suppress(engine.BusyError):
-            # Another process reads the log; the next deletion, or the last close, empties it.
-            self._connection.wal_checkpoint(mode=engine.SQLITE_CHECKPOINT_TRUNCATE)
+        self._database.empty_log()
 
     def list(self, limit: int, user: str | None) -> tuple[SessionInfo, ...]:
         """Return the sessions used last."""
@@ -184,15 +194,11 @@ class Work:
         left_out = writes.find(self._connection, checked_id(without)) if without is not None else None
         scope = SearchScope(within=tuple(chosen), without=(session_term(left_out[0]),) if left_out else ())
         with self._moment():
-            return tuple(search(self._connection, query, limit, scope))
+            return tuple(search(self._connection, query, limit, scope, self._damaged))
 
     def session_ids(self) -> tuple[str, ...]:
         """Return all ids."""
         return tuple(reads.session_ids(self._connection))
-
-    def session_count(self) -> int:
-        """Return the number of sessions."""
-        return int(self._connection.execute(SQL["count_sessions"]).get)
 
     def take_in(self, *, incoming: Incoming, replace: bool, total: ImportReport) -> ImportReport:
         """Store one imported session; return the total with it."""

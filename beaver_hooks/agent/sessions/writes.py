@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from beaver_hooks.agent.sessions.database import SQL
 from beaver_hooks.agent.sessions.query import session_term, user_term
 from beaver_hooks.agent.sessions.records import HiddenEvent
+from beaver_hooks.agent.sessions.sums import message_checksum
 from beaver_hooks.agent.sessions.terms import terms
 from beaver_hooks.agent.sessions.texts import encode, opening, optional_encode
 from beaver_hooks.audit.sanitiser import body_text, column, stamp
@@ -53,17 +54,10 @@ def add_messages(
     for message in messages:
         # Stored messages of every role are scrubbed.
         text = scrub(message.text)
-        connection.execute(
-            SQL["add_message"],
-            (
-                number,
-                message.role,
-                encode(text),
-                stamp(message.when or now),
-                optional_encode(message.id),
-                optional_encode(message.speaker),
-            ),
-        )
+        at, name, speaker = stamp(message.when or now), optional_encode(message.id), optional_encode(message.speaker)
+        checksum = message_checksum((number, message.role.encode(), encode(text), at.encode(), name, speaker))
+        row = (number, message.role, encode(text), at, name, speaker, checksum)
+        connection.execute(SQL["add_message"], row)
         index = (connection.last_insert_rowid(), " ".join(terms(text)), scope)
         connection.execute(SQL["add_words"], index)
     connection.execute(

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from beaver_hooks.agent.errors import StorageError
+from beaver_hooks.agent.sessions import sums
 from beaver_hooks.agent.sessions.database import DATABASE as SESSIONS
-from beaver_hooks.agent.sessions.database import PACKAGE, SQL, refuse_listed, storage_error
+from beaver_hooks.agent.sessions.database import PACKAGE, refuse_listed, storage_error
 from beaver_hooks.audit.database import DATABASE as TRAIL
 from beaver_hooks.audit.key import KEY_FILE
 from beaver_hooks.audit.reader import TrailReader
@@ -22,7 +23,10 @@ from beaver_hostspecs import AuditUnavailable
 from beaver_toolkit.sqlite.connections import integrity_problems
 from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.errors import DatabaseError, translated
-from beaver_toolkit.sqlite.migrations import read_migrations
+from beaver_toolkit.sqlite.migrations import read_migrations, version_of
+
+CHECKSUMS = 3
+"""The version of the database of sessions that has checksums."""
 
 BACKUP = "move it away, with its -wal and -shm files, and restore a backup"
 
@@ -40,7 +44,7 @@ def trail(folder: Path) -> Finding:
     path, subject = folder / TRAIL, "audit trail"
     if not is_there(path):
         return _no_trail(subject, folder)
-    return _unusable(subject, path) or _examined(subject, path, TrailReader(folder).integrity)
+    return _unusable(subject, path) or _examined(subject, path, lambda: _trail_integrity(TrailReader(folder)))
 
 
 def chain(folder: Path) -> Finding:
@@ -97,6 +101,11 @@ def _examined(subject: str, path: Path, integrity: Callable[[], Iterable[str]]) 
     return ok(subject, f"{path} is sound")
 
 
+def _trail_integrity(reader: TrailReader) -> list[str]:
+    """Return the faults that SQLite finds in the trail, and its damaged receipts."""
+    return reader.integrity() or [f"the receipt of {each} fails its checksum" for each in reader.damaged_receipts()]
+
+
 def _sessions_integrity(folder: Path) -> list[str]:
     """Return the faults that SQLite finds in the sessions.
 
@@ -106,8 +115,10 @@ def _sessions_integrity(folder: Path) -> list[str]:
     refuse_listed(folder, StateFiles(folder, os.environ))
     try:
         with translated(), contextlib.closing(Database.read(folder / SESSIONS, read_migrations(PACKAGE))) as database:
-            database.connection.execute(SQL["count_sessions"]).fetchall()
-            return integrity_problems(database.connection)
+            # A database of an older version, which nothing has opened for writing since, has no checksums yet.
+            have_checksums = version_of(database.connection) >= CHECKSUMS
+            found = integrity_problems(database.connection)
+            return found or [*sums.problems(database.connection, have_checksums=have_checksums)]
     except DatabaseError as error:
         raise storage_error(folder, error.category) from error
 

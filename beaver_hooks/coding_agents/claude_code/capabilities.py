@@ -12,6 +12,7 @@ CARD = Card(
     sees_blocks=False,
     offers_tools=False,
     has_user_id=False,
+    announces_compaction=True,
     notes={
         "reference_placement": "Some models get them after the user's text.",
         "reference_persistence": "Claude Code keeps what is added to its context, and sends it again; it has a budget.",

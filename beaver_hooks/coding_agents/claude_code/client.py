@@ -193,12 +193,13 @@ def main(arguments: Sequence[str]) -> None:
     if not is_claude_code(request):
         _note_other(path)
         return
-    # The user sees the message once a session, not at each prompt; the start of a session gets the whole time limit.
-    starts = b'"SessionStart"' in request
+    # The user sees the message once a session, not at each prompt. The start of a session and a compaction, during
+    # which the user waits anyway, get the whole time limit.
+    starts, compacts = b'"SessionStart"' in request, b'"PreCompact"' in request
     if starts:
         request += b"\0" + digests(os.environ)
     try:
-        answer = _answer(path, request, passed, start=start, brief=not starts)
+        answer = _answer(path, request, passed, start=start, brief=not (starts or compacts))
     except TimeoutError:
         if starts:
             os.write(1, LATE)

@@ -4,7 +4,7 @@ The module does no I/O: it takes the objects that Claude Code writes, and return
 follow from the behaviour of Claude Code:
 
 1. `Stop` may come more than once for one prompt, whenever another hook makes the model go on. So the last answer waits
-   and is committed at the session's next event, or when the caller calls `settle`.
+   and is committed at the session's next event, `PreCompact` among them, or when the caller calls `settle`.
 2. Claude Code sends no event for an answer that failed or that the user interrupted. A turn without an answer at the
    session's next event is dropped: as `cancelled` if a tool call was interrupted, else as `abandoned`.
 3. Texts in the context stay in the conversation. So rules and blocks are added once per session and again when they
@@ -26,6 +26,7 @@ from beaver_hooks.coding_agents.claude_code.payload import (
     length,
     text_of,
     tool_fields,
+    unstored,
     why,
 )
 from beaver_hooks.host import Host
@@ -36,6 +37,7 @@ from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import (
     Answer,
     Clock,
+    CompactionReason,
     DropReason,
     HostError,
     Message,
@@ -79,6 +81,7 @@ class _Session:
     told: set[str] = attrs.field(factory=set)
     rules: str = ""
     blocks: tuple[Block, ...] = ()
+    unconfirmed: Mapping[str, str] = attrs.field(factory=dict)
 
     def forget(self) -> None:
         """Add rules and blocks again: they are not in the context any more, or never were."""
@@ -178,6 +181,7 @@ class ClaudeCodeTurns:
             "PostToolUse": self._tool,
             "PostToolUseFailure": self._tool,
             "Stop": self._stop,
+            "PreCompact": self._compact,
             "SessionEnd": self._end,
         }
 
@@ -195,6 +199,9 @@ class ClaudeCodeTurns:
             # For the user; the model does not see it.
             said = cut("; ".join(degraded), MOST_SAID)
             output["systemMessage"] = f"Beaver Hooks: {said}. `beaver doctor` shows the details."
+        if source == "compact" and session.unconfirmed:
+            output["systemMessage"] = unstored(session.unconfirmed)
+            session.unconfirmed = {}
         return output
 
     async def _prompt(self, session: _Session, event: Event) -> Output:
@@ -234,6 +241,14 @@ class ClaudeCodeTurns:
             messages = (asked, Message(role="assistant", text=said, when=now))
             session.answer, session.answered = Answer(text=said, when=now, messages=messages), self._clock.monotonic()
         return {}
+
+    async def _compact(self, session: _Session, event: Event) -> Output:
+        if session.answer is not None:
+            await self._settle(session)
+        why = CompactionReason.REQUESTED if event.get("trigger") == "manual" else CompactionReason.AUTOMATIC
+        report = await self.host.before_compaction(session=session.id, user=self.user, trust=self.trust, why=why)
+        session.unconfirmed = report.unconfirmed
+        return {}  # Claude Code takes what this hook prints as instructions for its summary
 
     async def _end(self, session: _Session, _: Event) -> Output:
         await self._settle(session)

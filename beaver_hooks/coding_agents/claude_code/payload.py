@@ -71,6 +71,15 @@ def why(error: Exception) -> str:
     )
 
 
+def unstored(plugins: Mapping[str, str]) -> str:
+    """Return the sentence about plugins that did not confirm a compaction, each with the reason."""
+    said = cut(", ".join(f"{name} ({reason})" for name, reason in plugins.items()), MOST_SAID)
+    return (
+        "Beaver Hooks: before this compaction, these plugins did not confirm that they have stored what was said:"
+        f" {said}. `beaver doctor` shows the details."
+    )
+
+
 def _duration(milliseconds: object) -> timedelta | None:
     if isinstance(milliseconds, int | float) and 0 <= milliseconds <= MOST_MILLISECONDS:
         return timedelta(milliseconds=milliseconds)

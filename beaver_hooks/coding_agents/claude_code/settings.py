@@ -60,9 +60,11 @@ EVENTS: Mapping[str, Wanted] = {
     "PostToolUse": Wanted(seconds=2),
     "PostToolUseFailure": Wanted(seconds=2),
     "Stop": Wanted(seconds=2),
+    "PreCompact": Wanted(seconds=11),
     "SessionEnd": Wanted(seconds=1),
 }
-"""The events. A prompt waits a second longer than the default deadline of a plugin."""
+"""The events. A prompt waits a second longer than the default deadline of a plugin, and a compaction a second longer
+than two of them: a queued call ends, and then the hook. Without a resident, nothing waits to be stored."""
 
 
 @attrs.frozen(kw_only=True)

@@ -46,6 +46,8 @@ class Card:
         parallel: sessions can run side by side.
         unregister: plugins can come and go while a session lasts.
         keeps_health: it reports which plugins have failed.
+        announces_compaction: plugins hear of it before the context of a session is shortened, and the host waits for
+            them. New in contract 1.1, and `False` by default.
         plain: the framework runs without memory too, for comparison.
         notes: a sentence about a field, by its name.
     """
@@ -69,6 +71,7 @@ class Card:
     parallel: bool = field(default=True, validator=_a_bool)
     unregister: bool = field(default=True, validator=_a_bool)
     keeps_health: bool = field(default=True, validator=_a_bool)
+    announces_compaction: bool = field(default=False, validator=_a_bool)
     plain: bool = field(default=True, validator=_a_bool)
     notes: Mapping[str, str] = field(default=freeze({}), converter=freeze, validator=_notes_about_fields)
 

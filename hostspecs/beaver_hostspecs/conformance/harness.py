@@ -56,6 +56,12 @@ class HostHarness(Protocol):
     async def stored(self, session: str) -> Sequence[Message]:
         """Return the stored messages of a session, as the framework would load them for the next prompt."""
 
+    async def compact(self, session: str, user: str | None) -> None:
+        """Let the framework shorten the context of a session that has had a turn, in the way that it announces.
+
+        Called only where the card says that compactions are announced.
+        """
+
     async def settle(self) -> None:
         """Wait until the background work of the host is done, at most a few seconds."""
 

@@ -3,13 +3,13 @@
 - `RecordingPlugin` answers every hook and records each call; `FaultPlugin` misbehaves in one hook.
 - `RecordingReport` keeps the reports of a plugin; `FrozenClock` holds time still.
 - `RecordedFiles` is a `FileTrust` for which git lists every file: it believes recorded contents.
-- `make_turn`, `make_answer` and `make_tool_result` make records with harmless defaults.
+- `make_turn`, `make_answer`, `make_tool_result` and `make_compaction` make records with harmless defaults.
 - `make_canary` makes a secret that is recognised in every shape in which it leaks.
 """
 
 from beaver_hostspecs.testing.canaries import Canary, make_canary, traces
 from beaver_hostspecs.testing.clocks import FrozenClock
-from beaver_hostspecs.testing.factories import make_answer, make_tool_result, make_turn
+from beaver_hostspecs.testing.factories import make_answer, make_compaction, make_tool_result, make_turn
 from beaver_hostspecs.testing.faults import (
     PLAIN_FAULTS,
     BareFault,
@@ -43,6 +43,7 @@ __all__ = [
     "fault_cases",
     "make_answer",
     "make_canary",
+    "make_compaction",
     "make_tool_result",
     "make_turn",
     "traces",

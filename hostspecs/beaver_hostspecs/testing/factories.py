@@ -3,7 +3,7 @@
 from typing import Any
 
 from beaver_hostspecs.testing.clocks import NOON
-from beaver_hostspecs.turns import Answer, ToolResult, Turn
+from beaver_hostspecs.turns import Answer, Compaction, ToolResult, Turn
 
 
 def make_turn(**overrides: object) -> Turn:
@@ -34,3 +34,9 @@ def make_tool_result(**overrides: object) -> ToolResult:
         **overrides,
     }
     return ToolResult(**fields)
+
+
+def make_compaction(**overrides: object) -> Compaction:
+    """Return a compaction; `overrides` are fields of `Compaction`."""
+    fields: dict[str, Any] = {"session": "session-1", "when": NOON, **overrides}
+    return Compaction(**fields)

@@ -12,12 +12,14 @@ from beaver_hostspecs.markers import hookimpl
 from beaver_hostspecs.plugins import Setup
 from beaver_hostspecs.reports import Report
 from beaver_hostspecs.testing.signals import Signal
-from beaver_hostspecs.turns import Answer, DropReason, ToolResult, Turn
+from beaver_hostspecs.turns import Answer, Compaction, DropReason, ToolResult, Turn
 
 PLAIN_HOOKS = ("describe", "configure", "provide_tools", "provide_commands", "provide_backup")
 """The hooks that are plain functions."""
 
-COROUTINE_HOOKS = ("start", "before_prompt", "on_tool_result", "after_prompt", "on_turn_dropped", "stop")
+COROUTINE_HOOKS = (
+    "start", "before_prompt", "on_tool_result", "after_prompt", "on_turn_dropped", "before_compaction", "stop"
+)  # fmt: skip
 """The hooks that are coroutine functions."""
 
 
@@ -119,6 +121,11 @@ class HookedPlugin(ABC):
     async def on_turn_dropped(self, turn: Turn, reason: DropReason, report: Report) -> object:
         """Answer as the subclass says."""
         return await self.answer(self._noted("on_turn_dropped", turn=turn, reason=reason, report=report))
+
+    @hookimpl
+    async def before_compaction(self, compaction: Compaction, report: Report) -> object:
+        """Answer as the subclass says."""
+        return await self.answer(self._noted("before_compaction", compaction=compaction, report=report))
 
     def _noted(self, hook: str, **arguments: object) -> Call:
         call = Call(hook=hook, arguments=arguments)

@@ -29,7 +29,8 @@ WEIGHTS: Mapping[str, float] = MappingProxyType(
         "amount": 0.3,
         "name": 0.9,
         "attachment": 0.4,
-        "phrase": 1.4,
+        "phrase": 1.5,
+        "answers": 0.5,
         "to_listener": -0.7,
         "question": -0.5,
         "vague": -1.0,
@@ -38,7 +39,7 @@ WEIGHTS: Mapping[str, float] = MappingProxyType(
 )
 """How much each feature says for keeping a message."""
 
-BIAS = -3.1
+BIAS = -3.2
 """The sum of a message without any feature."""
 
 LEAST = 2
@@ -67,6 +68,7 @@ class Features:
         name: it names a person, a place or a product.
         attachment: it comes with a picture or a file.
         phrase: it has a phrase of a kind, or one by which people describe themselves.
+        answers: the text before it asks.
         to_listener: how much it speaks to the listener.
         question: it asks.
         vague: how many words of feelings and advice it has.
@@ -82,6 +84,7 @@ class Features:
     name: float = 0.0
     attachment: float = 0.0
     phrase: float = 0.0
+    answers: float = 0.0
     to_listener: float = 0.0
     question: float = 0.0
     vague: float = 0.0
@@ -99,8 +102,14 @@ class Features:
         return tuple(name for name, weight in WEIGHTS.items() if weight > 0 and getattr(self, name) > 0)
 
 
-def measured(said: Sequence[Sentence], words: Vocabulary) -> Features:
-    """Return the features of a message from its sentences."""
+def measured(said: Sequence[Sentence], words: Vocabulary, *, answers: bool = False) -> Features:
+    """Return the features of a message from its sentences.
+
+    Args:
+        said: the sentences.
+        words: of their language.
+        answers: whether the text before the message asks.
+    """
     statements = " ".join(each.text for each in said if not each.is_question)
     own = " ".join(each.text for each in said if not each.is_question and words.own.search(each.text))
     named = _VOCATIVE.sub(" ", statements)
@@ -113,6 +122,7 @@ def measured(said: Sequence[Sentence], words: Vocabulary) -> Features:
         amount=float(words.amount.search(statements) is not None),
         name=_share(_names(named, words), 2),
         phrase=max((phrase_strength(each.text, words) for each in said if not each.is_question), default=0.0),
+        answers=float(answers and any(not each.is_question for each in said)),
         attachment=float(_ATTACHED.search(statements) is not None),
         to_listener=_share(words.second.findall(statements), 3),
         question=float(any(each.is_question for each in said)),

@@ -1,21 +1,15 @@
 """Extractors that ask a language model: alone, or beside the rules. Both fall back to rules, and say so."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import attrs
 
-from beaver_hostspecs import Clock
 from beaver_memory.capture.contract import AnswerError, candidates_of, question
-from beaver_memory.capture.gates.budget import BudgetGate
+from beaver_memory.capture.gates.budget import Ask, BudgetSpentError
 from beaver_memory.capture.records import Candidate, Extraction, Utterance
 from beaver_memory.capture.rules import EXTRACTED, RuleExtractor
 from beaver_memory.capture.vocabulary import vocabulary_of
-
-Ask = Callable[[str], object]
-"""Sends a text to a model and returns its answer; it keeps to its own deadline and raises if it fails."""
-
-CHARACTERS_PER_TOKEN = 4
 
 
 class Extractor(Protocol):
@@ -29,40 +23,30 @@ class ModelExtractor:
     """Finds candidates by a model's answer; rules answer in its place if it fails, or if its budget is spent.
 
     Args:
-        ask: asks the model.
-        budget: counts the calls.
-        clock: the source of time.
+        ask: asks the model, and counts its calls.
         rules: the rules.
     """
 
-    def __init__(self, ask: Ask, budget: BudgetGate, clock: Clock, *, rules: RuleExtractor | None = None) -> None:
-        self._ask, self._budget, self._clock = ask, budget, clock
+    def __init__(self, ask: Ask, *, rules: RuleExtractor | None = None) -> None:
+        self._ask = ask
         self._rules = rules or RuleExtractor()
 
     def extract(self, said: Sequence[Utterance]) -> Extraction:
         """Return the candidates in the texts of a conversation."""
         if not any(_is_source(each) for each in said):
             return Extraction(extractor="model")
-        if not self._budget.may_ask(self._clock.now()):
-            return self._fallen_back(said, "model_budget_spent")
-        asked = question(said)
         try:
-            answer = self._ask(asked)
-            found = [each for each in candidates_of(answer, said) if _is_source(said[each.place])]
+            found = [each for each in candidates_of(self._ask(question(said)), said) if _is_source(said[each.place])]
+        except BudgetSpentError:
+            return self._fallen_back(said, "model_budget_spent")
         except AnswerError as error:
-            return self._fallen_back(said, error.reason, self._counted(asked, ""))
+            return self._fallen_back(said, error.reason)
         except Exception as error:  # noqa: BLE001 - a model fails in every way; the reason is in the result
-            return self._fallen_back(said, f"model_failed_{type(error).__name__}", self._counted(asked, ""))
-        tokens = self._counted(asked, str(answer))
-        return Extraction(candidates=found, extractor="model", calls=1, tokens=tokens)
+            return self._fallen_back(said, f"model_failed_{type(error).__name__}")
+        return Extraction(candidates=found, extractor="model")
 
-    def _counted(self, asked: str, answer: str) -> int:
-        tokens = (len(asked) + len(answer)) // CHARACTERS_PER_TOKEN
-        self._budget.asked(self._clock.now(), tokens)
-        return tokens
-
-    def _fallen_back(self, said: Sequence[Utterance], reason: str, tokens: int = 0) -> Extraction:
-        return attrs.evolve(self._rules.extract(said), fallback=reason, calls=int(bool(tokens)), tokens=tokens)
+    def _fallen_back(self, said: Sequence[Utterance], reason: str) -> Extraction:
+        return attrs.evolve(self._rules.extract(said), fallback=reason)
 
 
 class HybridExtractor:

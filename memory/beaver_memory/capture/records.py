@@ -91,12 +91,8 @@ class Extraction:
         candidates: the candidates, the most certain first.
         extractor: `rules`, `model` or `hybrid`.
         fallback: why rules answered in place of the model, in one word, or `None`.
-        calls: how many calls of a model it took.
-        tokens: about how many tokens those calls read and wrote.
     """
 
     candidates: tuple[Candidate, ...] = field(default=(), converter=_candidates)
     extractor: Literal["rules", "model", "hybrid"] = "rules"
     fallback: str | None = None
-    calls: int = 0
-    tokens: int = 0

@@ -60,23 +60,23 @@ class RuleExtractor:
             said: the texts of a conversation, in order.
         """
         found = [
-            attrs.evolve(each, external=utterance.external, place=place, keywords=_answered(said[:place]))
+            attrs.evolve(each, external=utterance.external, place=place)
             for place, utterance in enumerate(said)
             if utterance.voice in EXTRACTED and not utterance.is_context
-            for each in self._candidates(utterance.text)
+            for each in self._candidates(utterance.text, _question(said[:place]))
         ]
         return Extraction(candidates=sorted(found, key=lambda each: -each.confidence))
 
-    def _candidates(self, text: str) -> Iterator[Candidate]:
+    def _candidates(self, text: str, question: str) -> Iterator[Candidate]:
         if acknowledges(text):
             return
         words = vocabulary_of(text)
         asked, rest = _asked(sentences(text), words)
-        yield from asked
         said = _meant([part for each in rest for part in _parts(each, words)], words)
-        features = measured(said, words)
-        if features.confidence >= self.least_confidence:
-            yield from _kept(said, features, words)
+        features = measured(said, words, answers=bool(question))
+        kept = _kept(said, features, words) if features.confidence >= self.least_confidence else ()
+        for each in (*asked, *kept):
+            yield attrs.evolve(each, keywords=_other_words(question, each.text))
 
 
 def asks_to_remember(text: str) -> bool:
@@ -84,12 +84,16 @@ def asks_to_remember(text: str) -> bool:
     return bool(_asked(sentences(text), vocabulary_of(text))[0])
 
 
-def _answered(before: Sequence[Utterance]) -> tuple[str, ...]:
-    """Return the words of the question that ends the text before a message, for searches."""
+def _question(before: Sequence[Utterance]) -> str:
+    """Return the last question in the text before a message, empty without one."""
     asked = [each.text for each in sentences(before[-1].text) if each.is_question] if before else []
-    if not asked:
-        return ()
-    found = content_words(asked[-1], vocabulary_of(asked[-1]))
+    return asked[-1] if asked else ""
+
+
+def _other_words(question: str, statement: str) -> tuple[str, ...]:
+    """Return the words of a question that the statement which answers it lacks, for searches."""
+    words = vocabulary_of(question)
+    found = content_words(question, words) - content_words(statement, words)
     return tuple(sorted(word for word in found if len(word) <= _LONGEST_WORD)[:_MOST_WORDS])
 
 

@@ -8,7 +8,7 @@ import attrs
 from beaver_hostspecs import Clock, SystemClock
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.reconcile.candidates import own_filters, same_place, similar
-from beaver_memory.reconcile.decision import Decision, Judge, Reconciled
+from beaver_memory.reconcile.decision import Decision, Judge, Outcome, Reconciled
 from beaver_memory.reconcile.rules import RuleJudge, other_words, with_keywords
 from beaver_memory.records import MOST_LABELS, Memory, NewMemory
 from beaver_memory.store.fingerprint import hash_of
@@ -31,8 +31,8 @@ class Reconciler:
     def remember(self, new: NewMemory, *, may_supersede: bool = True) -> Reconciled:
         """Store a memory, or count it as a mention of one that says the same; end what it supersedes.
 
-        Nothing is erased: a superseded memory keeps its text, with the moment until which it was true. The new memory
-        is durable before an older one ends, so an interruption leaves both.
+        Nothing is erased: a superseded memory keeps its text, with the moment until which it was true and the memory
+        that holds since. Both are written in one transaction.
 
         Args:
             new: the memory.
@@ -93,21 +93,22 @@ class Reconciler:
 
     def _replaced(self, new: NewMemory, old: Sequence[Memory], now: datetime, reason: str) -> Reconciled:
         at = new.valid_from or new.created_at or now
-        later = [_began(each) for each in old if _began(each) > at]
-        if later:
+        later = min((each for each in old if _began(each) > at), key=_began, default=None)
+        if later is not None:
             # The new one was said before what holds now, so it was true until then only.
-            new, reason = attrs.evolve(new, valid_until=min(later)), "said_before"
+            new, reason = attrs.evolve(new, valid_until=_began(later)), "said_before"
         # Questions about the attribute find the new one too, even if it names only its value.
         words = dict.fromkeys((*new.keywords, *(word for each in old for word in each.keywords)))
-        kept = self._added(attrs.evolve(new, keywords=tuple(words)[:MOST_LABELS]), reason)
-        before = [each.id for each in old if _began(each) <= at and each.id != kept.id]
-        ended = tuple(id_ for id_ in before if self._end(id_, new, at, now))
-        return attrs.evolve(kept, outcome="superseded", superseded=ended) if ended else kept
-
-    def _end(self, id_: int, new: NewMemory, at: datetime, now: datetime) -> bool:
-        """End the time in which a memory was true; return whether it was there."""
-        changed = self._engine.change(id_, own_filters(new, now), event="DELETE", valid_until=at)
-        return changed is not None
+        new = with_keywords(attrs.evolve(new, keywords=tuple(words)[:MOST_LABELS]))
+        before = [each.id for each in old if _began(each) <= at]
+        kept = self._engine.supersede(new, before, own_filters(new, now), at=at)
+        if later is not None:
+            lapsed = attrs.evolve(own_filters(new, now), lapsed=True)
+            self._engine.change(kept.id, lapsed, event="UPDATE", superseded_by=later.id)
+        outcome: Outcome = "superseded" if kept.superseded else kept.outcome
+        return Reconciled(
+            id=kept.id, outcome=outcome, superseded=kept.superseded, mentions=kept.mentions, reason=reason
+        )
 
 
 def _same(new: NewMemory, old: Memory) -> bool:

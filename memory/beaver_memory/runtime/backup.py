@@ -30,6 +30,7 @@ from beaver_memory.store.sqlite.preparation import PACKAGE
 from beaver_toolkit.sqlite.copies import check_free, copy_moment, put_in_place
 from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.errors import DatabaseError
+from beaver_toolkit.sqlite.losses import losses_of
 from beaver_toolkit.sqlite.migrations import read_migrations
 
 ON_SERVER = "The memories in PostgreSQL are not in this backup: copy their database with pg_dump."
@@ -51,8 +52,8 @@ class MemoryBackup:
         """Return the functions of this backup."""
         return StateBackup(write=self.write, check=self.check, restore=self.restore)
 
-    def write(self, folder: Path) -> BackupReport:
-        """Copy each database to `<part>/memory.db`.
+    def write(self, folder: Path) -> tuple[str, ...]:
+        """Copy each database to `<part>/memory.db`; return sentences about memories that are not copied.
 
         Raises:
             StoreError: a database cannot be read, or its copy cannot be written.
@@ -60,12 +61,8 @@ class MemoryBackup:
         for part, path in self._databases().items():
             if os.path.lexists(path):
                 self._copy(path, folder / part / DATABASE)
-                try:
-                    _examined(folder / part / DATABASE)
-                except StoreError as error:
-                    # The user knows the database, and not its copy.
-                    raise StoreError(path, error.category) from error
-        return self.check(folder)
+        lost = [f"{path}: {loss}" for path in self._databases().values() for loss in losses_of(path)]
+        return (*self._notes(), *lost)
 
     def check(self, folder: Path) -> BackupReport:
         """Read each copy whole: its pages, its rows by their checksums, its counts.
@@ -79,7 +76,7 @@ class MemoryBackup:
             counts, found = _examined(path)
             held.update(counts)
             problems += found
-        return BackupReport(held=held, problems=problems, notes=self._notes())
+        return BackupReport(held=held, problems=problems)
 
     def restore(self, request: RestoreRequest) -> RestoreReport:
         """Put the copies in the places of the databases, or merge them into those that are there.

@@ -49,6 +49,8 @@ class CaptureRequest:
         paths: the files that the conversation is about.
         tags: labels of the conversation.
         dry_run: whether the memories are only shown.
+        once: whether texts of a turn that was captured before are only context. Without it, the caller captures each
+            turn once. A turn of which a memory could not be written was not captured.
     """
 
     said: tuple[Utterance, ...] = field(converter=_utterances, validator=max_len(MOST_TEXTS))
@@ -58,6 +60,7 @@ class CaptureRequest:
     paths: tuple[str, ...] = field(default=(), converter=_texts)
     tags: tuple[str, ...] = field(default=(), converter=_texts)
     dry_run: bool = False
+    once: bool = False
 
 
 @attrs.frozen(kw_only=True)

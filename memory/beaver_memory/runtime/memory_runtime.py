@@ -116,6 +116,7 @@ class MemoryRuntime:
     forget = _in_thread(table.FORGET)
     move = _in_thread(table.MOVE)
     export = _in_thread(table.EXPORT)
+    damaged = _in_thread(table.DAMAGED)
     import_ = _in_thread(table.IMPORT)
     embed = _in_thread(table.EMBED)
     recover = _in_thread(table.RECOVER)

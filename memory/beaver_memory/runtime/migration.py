@@ -33,6 +33,7 @@ from beaver_memory.runtime.migration_rows import (
     vector_rows,
 )
 from beaver_memory.store.bounds import LARGEST
+from beaver_memory.store.changes import renumbered, renumbered_change
 from beaver_memory.store.joint import EVERYWHERE
 from beaver_memory.store.protocol import IndexRow, MemoryStore
 from beaver_memory.store.shared import MemoryCopy
@@ -154,8 +155,8 @@ class Migration:
         if memory is None or row.gone:
             return MemoryCopy(row=moved, memory=None, added_at=moment(round(row.updated * 1_000_000)))
         added, *changes = part.store.history(row.id, filters)
-        memory = attrs.evolve(memory, id=moved.id)
-        return MemoryCopy(row=moved, memory=memory, added_at=added.at, history=tuple(changes))
+        history = tuple(renumbered_change(each, part.ids) for each in changes)
+        return MemoryCopy(row=moved, memory=renumbered(memory, part.ids), added_at=added.at, history=history)
 
     def _embed(self, part: Part, owner: Owner, model: str) -> None:
         there = {row.id: row.version for row in vector_rows(self._target, owner, model)}

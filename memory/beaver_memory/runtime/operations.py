@@ -13,7 +13,7 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import InvalidRequest, StoreError
 from beaver_memory.patterns import parsed
 from beaver_memory.query import Query
-from beaver_memory.records import Owner
+from beaver_memory.records import Owner, Store
 from beaver_memory.runtime.capture_records import (
     CaptureReport,
     CaptureRequest,
@@ -27,14 +27,18 @@ from beaver_memory.runtime.capture_records import (
     UndoRequest,
 )
 from beaver_memory.runtime.captures import Captures, never
+from beaver_memory.runtime.corrections import Corrections
+from beaver_memory.runtime.damage_mark import damage_marks
 from beaver_memory.runtime.export_pages import ExportPages
 from beaver_memory.runtime.gates import first_refusal
+from beaver_memory.runtime.memory_writes import MemoryWrites
 from beaver_memory.runtime.migration import Migration, MigrationReport
 from beaver_memory.runtime.migration import Progress as MigrationProgress
 from beaver_memory.runtime.profile import Location, PostgresLocation, Profile, RuntimeServices
 from beaver_memory.runtime.projection import memory_block
 from beaver_memory.runtime.recovery import Progress, Recovery
 from beaver_memory.runtime.reports import (
+    DamagedReport,
     EmbedReport,
     ExportReport,
     ForgetReport,
@@ -51,6 +55,7 @@ from beaver_memory.runtime.reports import (
     WriteReport,
 )
 from beaver_memory.runtime.requests import (
+    DamagedRequest,
     EmbedRequest,
     ExportRequest,
     ForgetRequest,
@@ -70,6 +75,7 @@ from beaver_memory.runtime.requests import (
     WriteRequest,
 )
 from beaver_memory.runtime.stores import tenant_store
+from beaver_memory.runtime.troubles import DAMAGE
 from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS
 from beaver_toolkit.sqlite.errors import UNWRITABLE
 
@@ -103,9 +109,11 @@ class Operations:
         services: RuntimeServices,
     ) -> None:
         self.engine, self._embedder = engine, embedder
-        self._profile = profile
+        self._profile, self._location, self._report = profile, location, services.report
         self._has_project = isinstance(location, PostgresLocation) and bool(location.project)
-        self._captures = Captures(engine, profile.capture, services, has_project=self.has_project)
+        writes = MemoryWrites(engine, profile.capture, services)
+        self._captures = Captures(writes, profile.capture, has_project=self.has_project)
+        self._corrections = Corrections(writes)
         self.clock, self.trace, self.troubles = services.clock, services.trace, services.troubles
         self._touched: set[tuple[str, int]] = set()
         self._exports = ExportPages(engine)
@@ -177,19 +185,19 @@ class Operations:
 
     def correct(self, request: CorrectRequest) -> CorrectReport:
         """Put a new memory in place of others; they stay, and `as of` finds them."""
-        return self._captures.correct(request)
+        return self._corrections.correct(request)
 
     def undo(self, request: UndoRequest) -> UndoReport:
         """Forget the memories of the last captured turn; those that they superseded hold again."""
-        return self._captures.undo(request)
+        return self._corrections.undo(request)
 
     def pending(self, request: PendingRequest) -> PendingReport:
         """List the memories that wait for approval."""
-        return self._captures.pending(request)
+        return self._corrections.pending(request)
 
     def review(self, request: ReviewRequest) -> ReviewReport:
         """Accept or reject a memory that waits for approval."""
-        return self._captures.review(request)
+        return self._corrections.review(request)
 
     # --- Reading ------------------------------------------------------------------------------------------------
 
@@ -261,6 +269,20 @@ class Operations:
         """Return a page of memories."""
         return self._exports.page(request)
 
+    def damaged(self, request: DamagedRequest) -> DamagedReport:
+        """Return a page of the rows that fail their checksums, as far as they can be read.
+
+        Raises:
+            InvalidRequest: the caller may not see all stores.
+        """
+        if {*request.visible.stores} != {*Store}:
+            raise InvalidRequest("visible.stores", "must be all stores: a damaged row does not tell its own")
+        store = self.engine.store
+        owners = store.owners() if request.every_owner else request.visible.owners
+        end = request.after + request.limit
+        rows = [*itertools.islice((row for owner in owners for row in store.damaged(owner)), request.after, end + 1)]
+        return DamagedReport(rows=tuple(rows[: request.limit]), has_more=len(rows) > request.limit)
+
     # --- The memory as a whole ----------------------------------------------------------------------------------
 
     def inspect(self, request: InspectionRequest) -> InspectionReport:
@@ -276,16 +298,22 @@ class Operations:
             troubles=self.troubles.now,
             store=self.engine.stats() if request.figures else {},
             problems=self._problems() if request.check else None,
+            capture=None if request.capture_of is None else self._captures.day(request.capture_of),
         )
 
     def _problems(self) -> tuple[str, ...]:
         try:
-            return tuple(self.engine.store.check())
+            found = tuple(self.engine.store.check())
         except StoreError as error:
             # The damage that stops the check is itself the answer.
             if error.category != "corrupt":
                 raise
             return (str(error),)
+        if not found:
+            for mark in damage_marks(self._location):
+                mark.clear()
+            self.troubles.ended(DAMAGE, self._report)
+        return found
 
     def recover(self, request: RecoverRequest, progress: Progress | None = None) -> RecoverReport:
         """Bring embeddings and indexes up to date with the store.

@@ -11,7 +11,7 @@ import attrs
 from attrs import field
 
 from beaver_memory.query import Hit
-from beaver_memory.records import Change, Kept, Memory, Owner, Person, SessionSummary
+from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, SessionSummary
 
 
 @attrs.frozen(kw_only=True)
@@ -120,6 +120,14 @@ class SessionsReport:
 
 
 @attrs.frozen(kw_only=True)
+class CaptureDay:
+    """What capture has taken of an owner's day (UTC), in all processes, and the limits of a day."""
+
+    spent: CaptureSpend
+    most: CaptureSpend
+
+
+@attrs.frozen(kw_only=True)
 class InspectionReport:
     """Figures about the memory.
 
@@ -131,6 +139,7 @@ class InspectionReport:
         troubles: what does not work now, one word each.
         store: figures of the store; empty if the request asked for none.
         problems: what the check found, one sentence each; `None` if the request asked for no check.
+        capture: what capture has taken today of the owner in the request; `None` without one.
     """
 
     count: int = 0
@@ -140,6 +149,7 @@ class InspectionReport:
     troubles: tuple[str, ...] = ()
     store: Mapping[str, Any] = field(factory=dict)
     problems: tuple[str, ...] | None = None
+    capture: CaptureDay | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -182,6 +192,19 @@ class ExportReport:
 
     memories: tuple[Memory, ...] = ()
     next_cursor: str = ""
+    has_more: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class DamagedReport:
+    """One page of damaged rows.
+
+    Attributes:
+        rows: the rows of the page.
+        has_more: whether there is a next page.
+    """
+
+    rows: tuple[DamagedEntry, ...] = ()
     has_more: bool = False
 
 

@@ -213,6 +213,7 @@ class InspectionRequest:
         embeddings: whether the memories that wait for an embedding are counted.
         figures: whether the figures of the store are wanted.
         check: whether to check the store, which reads the whole store.
+        capture_of: the owner whose captures of today are counted; of no owner if `None`.
     """
 
     owners: tuple[Owner, ...] | None = None
@@ -220,6 +221,7 @@ class InspectionRequest:
     embeddings: bool = True
     figures: bool = True
     check: bool = False
+    capture_of: Owner | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -267,6 +269,23 @@ class ExportRequest:
     every_owner: bool = False
     limit: int = field(default=500, validator=_count(1, MOST_IDS))
     cursor: str = field(default="", validator=_text(10_000))
+
+
+@attrs.frozen(kw_only=True)
+class DamagedRequest:
+    """Reads rows that fail their checksums, as far as possible, page by page.
+
+    Attributes:
+        visible: the owners, and all stores: a damaged row does not tell its own.
+        every_owner: whether the rows of all owners are read, in place of those that `visible` names.
+        limit: the most rows of the page.
+        after: how many rows come before the page.
+    """
+
+    visible: Filters
+    every_owner: bool = False
+    limit: int = field(default=500, validator=_count(1, MOST_IDS))
+    after: int = field(default=0, validator=_count(0, LARGEST_ID))
 
 
 @attrs.frozen(kw_only=True)

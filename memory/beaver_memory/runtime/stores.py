@@ -11,8 +11,9 @@ import attrs
 from beaver_memory.engine import INDEXES
 from beaver_memory.errors import StoreError
 from beaver_memory.layers import Personal, View, unchanged
+from beaver_memory.runtime.damage_mark import DamageMark
 from beaver_memory.runtime.profile import DATABASE, Location, PostgresLocation, Profile, RuntimeServices, SqliteLocation
-from beaver_memory.runtime.troubles import DAMAGE, PERSONAL, SQLITE_VEC, STORE
+from beaver_memory.runtime.troubles import COMMITS, DAMAGE, PERSONAL, SQLITE_VEC, STORE
 from beaver_memory.search.nearest import TableSearch
 from beaver_memory.store.in_memory import InMemoryStore
 from beaver_memory.store.personal import PersonalStore
@@ -61,7 +62,12 @@ def indexes_of(database: Path) -> Path:
 
 def _sqlite(profile: Profile, location: SqliteLocation, services: RuntimeServices) -> OpenStores:
     with contextlib.ExitStack() as opened:
-        store = SqliteStore.open(location.database, migrating=services.migrating, damaged=_damage_told(services))
+        store = SqliteStore.open(
+            location.database,
+            migrating=services.migrating,
+            damaged=_damage_told(services, location.database),
+            lost=_loss_told(services),
+        )
         opened.callback(store.close)
         found = OpenStores(
             store=store,
@@ -119,19 +125,40 @@ def _personal(profile: Profile, location: SqliteLocation, services: RuntimeServi
         services.report.event("memory_personal_unavailable", category=error.category, remedy=str(error))
         services.troubles.began(PERSONAL, error.category, services.report)
 
-    damaged = _damage_told(services)
-    store = PersonalStore(path, told=told, clock=services.clock, migrating=services.migrating, damaged=damaged)
+    store = PersonalStore(
+        path,
+        told=told,
+        clock=services.clock,
+        migrating=services.migrating,
+        damaged=_damage_told(services, path),
+        lost=_loss_told(services),
+    )
     return Personal(store=store, indexes=indexes_of(path), nearest=lambda each: _nearest(profile, each, services))
 
 
-def _damage_told(services: RuntimeServices) -> Callable[[int], None]:
-    """Return a function that reports each row that fails its checksum."""
+def _damage_told(services: RuntimeServices, database: Path) -> Callable[[int], None]:
+    """Return a function that reports each row that fails its checksum; report damage that an earlier process found."""
+    mark = DamageMark(database)
+    if mark.is_set:
+        services.troubles.began(DAMAGE, "rows", services.report)
 
     def told(count: int) -> None:
+        mark.set()
         services.trace("memory_row_damaged", count=count)
         if count == 1:
             services.report.event("memory_rows_damaged", remedy="run `beaver memory check`")
         services.troubles.began(DAMAGE, "rows", services.report)
+
+    return told
+
+
+def _loss_told(services: RuntimeServices) -> Callable[[int], None]:
+    """Return a function that reports acknowledged commits that are missing."""
+
+    def told(commits: int) -> None:
+        services.trace("memory_commits_missing", commits=commits)
+        services.report.event("memory_commits_missing", commits=commits, remedy="run `beaver memory check`")
+        services.troubles.began(COMMITS, "missing", services.report)
 
     return told
 

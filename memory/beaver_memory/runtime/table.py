@@ -167,6 +167,14 @@ MOVE = Operation(
 EXPORT = Operation(
     name="export", request=requests.ExportRequest, report=reports.ExportReport, run=Operations.export, callers=OWNER
 )
+DAMAGED = Operation(
+    name="damaged",
+    request=requests.DamagedRequest,
+    report=reports.DamagedReport,
+    run=Operations.damaged,
+    callers=OWNER,
+    private=True,
+)
 IMPORT = Operation(
     name="import",
     request=requests.ImportRequest,
@@ -245,6 +253,7 @@ OPERATIONS = OperationTable(
     FORGET,
     MOVE,
     EXPORT,
+    DAMAGED,
     IMPORT,
     EMBED,
     RECOVER,

@@ -4,8 +4,11 @@ import threading
 
 from beaver_hostspecs import Report
 
+COMMITS = "commits"
+"""While the user has not accepted that acknowledged commits are missing; it lasts until the memory is opened again."""
+
 DAMAGE = "damaged"
-"""While rows of the database fail their checksums; it lasts until the memory is opened again."""
+"""While rows of the database fail their checksums, or vanished; it lasts until a check finds the database whole."""
 
 EMBEDDER = "embedder"
 """While the configured embedder is unavailable; it lasts until the memory is opened again."""

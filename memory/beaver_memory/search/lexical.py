@@ -76,10 +76,8 @@ def weigh(hashes: Sequence[int], searched: Sequence[Searched]) -> list[Terms]:
     """Return the terms by block, with their rarity in all blocks; terms that occur nowhere are left out."""
     wanted = np.array(hashes, "u8")
     lists = [each.block.terms.all_of(wanted) for each in searched]
-    frequencies = [
-        sum(_frequency(each, term, found[place]) for each, found in zip(searched, lists, strict=True))
-        for place, term in enumerate(hashes)
-    ]
+    by_block = [_frequencies(each, hashes, parts) for each, parts in zip(searched, lists, strict=True)]
+    frequencies = [*map(sum, zip(*by_block, strict=True))]
     total = sum(each.live for each in searched)
     weights = [_rarity(frequency, total) for frequency in frequencies]
     order = sorted((place for place, each in enumerate(frequencies) if each), key=frequencies.__getitem__)
@@ -202,14 +200,18 @@ def _table(step: int) -> np.ndarray:
     return worth
 
 
-def _frequency(searched: Searched, term: int, part: slice) -> float:
-    """Return how many counted units have a term."""
+def _frequencies(searched: Searched, hashes: Sequence[int], parts: Sequence[slice]) -> list[float]:
+    """Return for each term how many counted units have it."""
     if searched.frequencies is not None:
-        return searched.frequencies.get(term, 0)
-    listed: int = part.stop - part.start
-    if searched.stale is None or not listed:
+        return [searched.frequencies.get(term, 0) for term in hashes]
+    listed: list[float] = [part.stop - part.start for part in parts]
+    if searched.stale is None:
         return listed
-    return listed - int(np.count_nonzero(searched.stale[searched.block.terms.units[part]]))
+    units = searched.block.terms.units
+    return [
+        count and count - np.count_nonzero(searched.stale[units[part]])
+        for count, part in zip(listed, parts, strict=True)
+    ]
 
 
 def _add(scores: np.ndarray, each: _List, allowed: np.ndarray | None, limit: int) -> float:

@@ -1,12 +1,14 @@
 """Selects the best ranked memories: each once, without near-duplicates, within the token limit. Pure."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import islice
 
 import attrs
 import numpy as np
 
+from beaver_memory.filters import Filters
 from beaver_memory.query import Hit, Query
 from beaver_memory.records import Memory
 from beaver_memory.search.candidates import Candidates
@@ -60,13 +62,18 @@ def best_of(found: Candidates, ranked: Ranked, query: Query) -> Iterator[Choice]
     given, wanted = 0, query.limit + FIRST_SPARE + SPARE
     while True:
         chosen = _best(found, ranked.scores, query.minimum_score, wanted)
-        yield from chosen[given:]
+        for id_, score, passage, place in chosen[given:]:
+            yield Choice(id=id_, score=score, passage=passage, place=place)
         if len(chosen) < wanted:
             return
         given, wanted = wanted, FURTHER * wanted
 
 
-def _best(found: Candidates, scores: np.ndarray, minimum: float, wanted: int) -> list[Choice]:
+_Row = tuple[int, float, int, int]
+"""Id, score, passage and place of a choice: few choices are ever read."""
+
+
+def _best(found: Candidates, scores: np.ndarray, minimum: float, wanted: int) -> list[_Row]:
     # Mostly the candidates that come first are of enough memories.
     places = contenders(scores, 2 * wanted)
     chosen = _choices(found, scores, places, minimum, wanted)
@@ -75,18 +82,17 @@ def _best(found: Candidates, scores: np.ndarray, minimum: float, wanted: int) ->
     return chosen
 
 
-def _choices(found: Candidates, scores: np.ndarray, places: np.ndarray, minimum: float, wanted: int) -> list[Choice]:
+def _choices(found: Candidates, scores: np.ndarray, places: np.ndarray, minimum: float, wanted: int) -> list[_Row]:
     """Return the memories of some candidates, best first."""
     ids, passages, scores = found.columns["ids"][places], found.columns["passages"][places], scores[places]
     # The newest of equal ones; candidates are in order of memories.
     order = np.lexsort((passages, -ids, -scores))
-    chosen: dict[int, Choice] = {}
+    chosen: dict[int, _Row] = {}
     columns = (each[order].tolist() for each in (ids, scores, passages, places))
-    for id_, score, passage, place in zip(*columns, strict=True):
-        if score < minimum or len(chosen) >= wanted:
+    for row in zip(*columns, strict=True):
+        if row[1] < minimum or len(chosen) >= wanted:
             break
-        if id_ not in chosen:
-            chosen[id_] = Choice(id=id_, score=score, passage=passage, place=place)
+        chosen.setdefault(row[0], row)
     return list(chosen.values())
 
 
@@ -112,6 +118,20 @@ def hits(
             if shown.takes_more and choice.id in memories:
                 shown.add(choice, memories[choice.id], shares)
     return tuple(shown.hits)
+
+
+def holding_first(found: Sequence[Hit], filters: Filters) -> tuple[Hit, ...]:
+    """Return hits with those that hold at the moment of the filters before the others, otherwise in the same order."""
+    at = filters.as_of or filters.now
+    return tuple(sorted(found, key=lambda hit: not _holds(hit.memory, at)))
+
+
+def _holds(memory: Memory, at: datetime) -> bool:
+    return (
+        (memory.valid_from is None or memory.valid_from <= at)
+        and (memory.valid_until is None or memory.valid_until > at)
+        and (memory.expires_at is None or memory.expires_at > at)
+    )
 
 
 class _Shown:

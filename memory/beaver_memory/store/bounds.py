@@ -2,6 +2,10 @@
 
 from collections.abc import Iterable
 
+import attrs
+
+from beaver_memory.records import CaptureSpend
+
 LARGEST = 2**63 - 1
 
 
@@ -13,3 +17,11 @@ def usable(ids: Iterable[int]) -> list[int]:
 def bounded(limit: int) -> int:
     """Return the limit as a value that a database accepts."""
     return min(max(limit, 0), LARGEST)
+
+
+def limits(amount: CaptureSpend, most: CaptureSpend) -> dict[str, int]:
+    """Return an amount and its limits by the names of the statements; a number that does not grow has no limit."""
+    grows = attrs.asdict(amount)
+    return grows | {
+        f"most_{name}": bounded(number) if grows[name] else LARGEST for name, number in attrs.asdict(most).items()
+    }

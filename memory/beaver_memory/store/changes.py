@@ -7,8 +7,10 @@ from typing import Any
 import attrs
 
 from beaver_hostspecs.tokens import estimate_tokens
+from beaver_memory.filters import Filters
 from beaver_memory.records import Change, Memory, Store
 from beaver_memory.store.fingerprint import hash_of
+from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.rows import ANALYSED, EMBEDDED, clean, stored
 
 _FIXED = frozenset({"id", "owner", "hash", "token_count", "updated_at", "deleted_at"})
@@ -54,6 +56,26 @@ def columns(
     if EMBEDDED & {*differing}:
         found |= {"hash": bytes.fromhex(new.hash), "token_count": new.token_count}
     return found
+
+
+def view_of(item: Analysed, filters: Filters) -> Filters:
+    """Return the filters for the memories that a new one may end: those that the caller sees of its owner."""
+    return attrs.evolve(filters, owners=tuple(each for each in filters.owners if each == item.memory.owner))
+
+
+def renumbered(memory: Memory, offset: int) -> Memory:
+    """Return a memory as another database numbers it: its id and that of its successor raised by an offset."""
+    return attrs.evolve(memory, id=memory.id + offset, **_renumbered({"superseded_by": memory.superseded_by}, offset))
+
+
+def renumbered_change(change: Change, offset: int) -> Change:
+    """Return an entry of the history of a memory that another database numbers otherwise."""
+    return attrs.evolve(change, old=_renumbered(change.old, offset), new=_renumbered(change.new, offset))
+
+
+def _renumbered(fields: Mapping[str, Any], offset: int) -> dict[str, Any]:
+    successor = fields.get("superseded_by")
+    return dict(fields) if successor is None else {**fields, "superseded_by": successor + offset}
 
 
 def later_end(one: datetime | None, other: datetime | None) -> datetime | None:

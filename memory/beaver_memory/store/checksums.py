@@ -8,7 +8,7 @@ The checksum of a memory is the CRC-32 of these bytes, with `last_accessed_at` c
    NUL.
 3. the bytes of `hash`, then of `terms`.
 4. for each column that a later version has added, in order of names, unless it has its empty default: NUL, its name,
-   NUL, and its text. So a new column changes no checksum of the rows that do not use it.
+   NUL, and its text; of a number, its digits. So a new column changes no checksum of the rows that do not use it.
 
 Values have their stored form (`rows.stored`): moments in microseconds, lists as JSON texts, an empty list as `[]`. A
 CRC-32 detects every change of up to 32 bits in a row, and misses one of 2^32 other changes.
@@ -58,8 +58,9 @@ TEXTS = (
     "narrative",
 )
 BLOBS = ("hash", "terms")
-ADDED = ("evidence",)
-"""Texts that later versions have added, in order of names."""
+ADDED_TEXTS = ("evidence",)
+ADDED = (*ADDED_TEXTS, "superseded_by")
+"""Columns that later versions have added, in order of names: texts, and numbers or `None`."""
 
 CHECKED = (*NUMBERS, "last_accessed_at", *BLOBS, *TEXTS, *ADDED)
 """The columns of a memory in the order in which `memory_checksum` takes their values."""
@@ -97,17 +98,24 @@ def memory_checksum(owner: Owner, values: Sequence[Any], added: Mapping[str, str
     return found ^ access_part(values[_ACCESS])
 
 
-def with_added(found: int, texts: Sequence[str | bytes]) -> int:
-    """Return a checksum continued with the texts of `ADDED`; an empty text changes nothing.
+def with_added(found: int, values: Sequence[str | bytes | int | None]) -> int:
+    """Return a checksum continued with the values of `ADDED`; an empty text and `None` change nothing.
 
     Raises:
-        TypeError: a value is no text.
+        TypeError: a value has a type that its column never has.
     """
-    for name, text in zip(ADDED, texts, strict=False):
-        data = text if isinstance(text, bytes) else str.encode(text)
-        if data:
+    for name, value in zip(ADDED, values, strict=False):
+        if data := _text_bytes(value) if name in ADDED_TEXTS else _number_bytes(value):
             found = crc32(f"\0{name}\0".encode() + data, found)
     return found
+
+
+def _text_bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str.encode(value)
+
+
+def _number_bytes(value: Any) -> bytes:
+    return b"" if value is None else int.__repr__(value).encode()
 
 
 def access_part(moment: int | None) -> int:
@@ -130,6 +138,16 @@ def change_checksum(id_: int, event: str, at: int, old: str, new: str) -> int:
     Id and moment have eight bytes each; NUL stands between the texts.
     """
     return crc32(f"{event}\0{old}\0{new}".encode(), crc32(_PAIR.pack(id_, at)))
+
+
+def texts_checksum(owner: Owner, *values: str | bytes | int) -> int:
+    """Return the checksum of a person or of a summary of a session.
+
+    It is the CRC-32 of tenant and user of the owner, then of the values, with NUL between all of them. Texts are UTF-8,
+    numbers decimal.
+    """
+    parts = (each if isinstance(each, bytes) else str(each).encode() for each in values)
+    return crc32(owner_part(owner) + b"\0".join(parts))
 
 
 def owner_part(owner: Owner) -> bytes:

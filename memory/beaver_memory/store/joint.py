@@ -9,7 +9,7 @@ The ids of the person's memories are shown with `PERSONAL_IDS` added, so that ea
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from operator import methodcaller
 from typing import Any, TypeVar, cast
 
@@ -18,8 +18,9 @@ import attrs
 from beaver_memory.errors import PersonalStoreError, StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import Change, Kept, Memory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import LARGEST
+from beaver_memory.store.changes import renumbered, renumbered_change
 from beaver_memory.store.people import ranked
 from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.protocol import Analysed, SingleStore
@@ -81,6 +82,27 @@ class JointStore:
         others = [item for item, personal in zip(items, to_person, strict=True) if not personal]
         ours = iter(self._project.remember(others, now=now, mention=mention))
         return [_shown_kept(next(kept)) if personal else next(ours) for personal in to_person]
+
+    def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
+        """Store a memory, and end others in its database, in one transaction.
+
+        Global memories that an earlier version left in the project lie in another database than a new one: they end
+        afterwards, and name no successor.
+        """
+        (item,) = self._as_left_behind([item], now)
+        ours, theirs = _parted(ids)
+        view = personal_view(filters)
+        if _is_personal(item) and not any(self._project.knows([item], now=now)):
+            seen = filters if view is None else view
+            which = [] if view is None else theirs
+            (found,) = self._write(lambda store: [store.supersede(item, which, seen, at=at, now=now)])
+            kept, others = _shown_kept(found), ours
+        else:
+            kept = self._project.supersede(item, ours, filters, at=at, now=now)
+            others = [PERSONAL_IDS + id_ for id_ in theirs]
+        rest = [id_ for id_ in others if self.change(id_, filters, event="DELETE", now=now, valid_until=at)]
+        ended = {*kept.superseded, *rest}
+        return attrs.evolve(kept, superseded=tuple(id_ for id_ in dict.fromkeys(ids) if id_ in ended))
 
     def move(self, items: Sequence[Analysed], filters: Filters, *, now: datetime) -> dict[int, int]:
         """Move global memories of the project to the person; return their new ids by the old ones.
@@ -176,7 +198,8 @@ class JointStore:
             return self._project.history(id_, filters)
         if (view := personal_view(filters)) is None:
             return []
-        return self._personal.attempt(lambda store: store.history(id_ - PERSONAL_IDS, view)) or []
+        found = self._personal.attempt(lambda store: store.history(id_ - PERSONAL_IDS, view)) or []
+        return [renumbered_change(each, PERSONAL_IDS) for each in found]
 
     # --- People and sessions ------------------------------------------------------------------------------------
 
@@ -185,7 +208,7 @@ class JointStore:
         found = self._project.people(filters, query=query, limit=LARGEST)
         if (view := personal_view(filters)) is not None:
             found += self._personal.attempt(lambda store: store.people(view, query=query, limit=LARGEST)) or []
-        return ranked(found, limit)
+        return ranked(found, query, limit)
 
     def summaries(self, owner: Owner, *, limit: int) -> list[SessionSummary]:
         """Return the newest summaries of the project's sessions."""
@@ -194,6 +217,24 @@ class JointStore:
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
         """Store a session's summary with the project."""
         self._project.summarise(owner, summary)
+
+    # --- Capture ------------------------------------------------------------------------------------------------
+
+    def spent(self, owner: Owner, day: date) -> CaptureSpend:
+        """Return what the capture of an owner's memories has taken on a day, in the project."""
+        return self._project.spent(owner, day)
+
+    def spend(self, owner: Owner, day: date, amount: CaptureSpend, most: CaptureSpend) -> bool:
+        """Add to what capture takes on a day in the project, unless a number that grows would pass that of `most`."""
+        return self._project.spend(owner, day, amount, most)
+
+    def captured(self, owner: Owner, turns: Collection[str]) -> set[str]:
+        """Return those turns from which the owner's memories were captured in the project."""
+        return self._project.captured(owner, turns)
+
+    def mark_captured(self, owner: Owner, turns: Collection[str]) -> None:
+        """Record in the project that an owner's memories were captured from turns."""
+        self._project.mark_captured(owner, turns)
 
     # --- The whole store ----------------------------------------------------------------------------------------
 
@@ -236,6 +277,13 @@ class JointStore:
     def check(self) -> list[str]:
         """Return the problems of both databases, one sentence each; an empty list if both are whole."""
         return [*self._project.check(), *self._problems_of_person()]
+
+    def damaged(self, owner: Owner) -> list[DamagedEntry]:
+        """Return the rows of an owner in both databases that fail their checksums, as far as they can be read."""
+        store = self._personal.there()
+        theirs = [] if store is None else store.damaged(owner)
+        shown = (attrs.evolve(each, id=PERSONAL_IDS + each.id) if isinstance(each.id, int) else each for each in theirs)
+        return [*self._project.damaged(owner), *shown]
 
     @property
     def parts(self) -> tuple[SingleStore, SingleStore | None]:
@@ -315,11 +363,12 @@ def _parted(ids: Iterable[int]) -> tuple[list[int], list[int]]:
 
 
 def _shown(memory: Memory) -> Memory:
-    return attrs.evolve(memory, id=PERSONAL_IDS + memory.id)
+    return renumbered(memory, PERSONAL_IDS)
 
 
 def _shown_kept(kept: Kept) -> Kept:
-    return attrs.evolve(kept, id=PERSONAL_IDS + kept.id)
+    superseded = tuple(PERSONAL_IDS + id_ for id_ in kept.superseded)
+    return attrs.evolve(kept, id=PERSONAL_IDS + kept.id, superseded=superseded)
 
 
 def _age(memory: Memory) -> tuple[Any, int]:

@@ -16,6 +16,7 @@ from beaver_memory.errors import StoreError
 from beaver_memory.records import Memory
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.store.sqlite.connections import LossTold
 from beaver_memory.store.sqlite.damage import DamageTold
 from beaver_memory.store.sqlite.preparation import Migrating, silently
 
@@ -39,6 +40,7 @@ class PersonalStore:
         clock: the source of time.
         migrating: receives the progress when a database of an earlier version is brought to this one.
         damaged: receives the number of damaged rows that were found, each time that one more is.
+        lost: receives the number of acknowledged commits that are missing, whenever more are.
     """
 
     def __init__(
@@ -49,11 +51,13 @@ class PersonalStore:
         clock: Clock | None = None,
         migrating: Migrating = silently,
         damaged: DamageTold = bool,
+        lost: LossTold = bool,
     ) -> None:
         self._path = path
         self._told = told
         self._migrating = migrating
         self._damaged = damaged
+        self._lost = lost
         self._clock = SystemClock() if clock is None else clock
         self._lock = threading.Lock()
         self._store: SqliteStore | None = None
@@ -115,7 +119,9 @@ class PersonalStore:
         if self._closed and self._store is None:
             raise StoreError(self._path, "closed")
         if self._store is None:
-            store = SqliteStore.open(self._path, patience=PATIENCE, migrating=self._migrating, damaged=self._damaged)
+            store = SqliteStore.open(
+                self._path, patience=PATIENCE, migrating=self._migrating, damaged=self._damaged, lost=self._lost
+            )
             try:
                 self._prepare(store)
             except BaseException:

@@ -17,7 +17,7 @@ their versions from the same counter of the owner.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Protocol
 
 import attrs
@@ -25,7 +25,18 @@ from attrs import field
 
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import (
+    CaptureSpend,
+    Change,
+    DamagedEntry,
+    Kept,
+    Memory,
+    NewMemory,
+    Owner,
+    Person,
+    Scope,
+    SessionSummary,
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -107,6 +118,13 @@ class MemoryStore(Protocol):
         both ends.
         """
 
+    def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
+        """Store a memory as `remember` does, and end the time in which others were true, in one transaction.
+
+        Those of `ids` end at `at` that are visible, of the same owner, and another memory. Each names the new one in
+        `superseded_by`, with an entry `DELETE` in its history.
+        """
+
     def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
         """Return the visible memories among `ids`, in the order of `ids`."""
 
@@ -133,7 +151,10 @@ class MemoryStore(Protocol):
         """
 
     def forget(self, ids: Sequence[int], filters: Filters, *, now: datetime) -> list[int]:
-        """Erase text, terms, embeddings and the texts in the history of visible memories; return their ids."""
+        """Erase text, terms, embeddings and the texts in the history of visible memories; return their ids.
+
+        A memory that names a forgotten one in `superseded_by` names none from then on, and stays ended.
+        """
 
     def history(self, id_: int, filters: Filters) -> list[Change]:
         """Return the history of a visible memory, oldest first, without changes in other stores."""
@@ -146,6 +167,21 @@ class MemoryStore(Protocol):
 
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
         """Store the summary of an agent's session in place of an earlier one."""
+
+    def spent(self, owner: Owner, day: date) -> CaptureSpend:
+        """Return what the capture of an owner's memories has taken on a day."""
+
+    def spend(self, owner: Owner, day: date, amount: CaptureSpend, most: CaptureSpend) -> bool:
+        """Add to what capture takes on a day, unless a number that grows would be greater than that of `most`.
+
+        Return whether it was added. All processes share the numbers, so they share the limits too.
+        """
+
+    def captured(self, owner: Owner, turns: Collection[str]) -> set[str]:
+        """Return those turns from which the owner's memories were captured, whatever was found in them."""
+
+    def mark_captured(self, owner: Owner, turns: Collection[str]) -> None:
+        """Record that an owner's memories were captured from turns."""
 
     def settle(self, analyser: int, analyse: Callable[[Memory], Analysed]) -> None:
         """Bring all terms to one analyser: those of an older one are made anew, those of a newer one are refused.
@@ -173,6 +209,9 @@ class MemoryStore(Protocol):
 
     def check(self) -> list[str]:
         """Return the problems of the store, one sentence each; an empty list if it is whole."""
+
+    def damaged(self, owner: Owner) -> list[DamagedEntry]:
+        """Return the rows of an owner that fail their checksums, as far as they can be read."""
 
     def close(self) -> None:
         """Close the store. Closing again does nothing."""

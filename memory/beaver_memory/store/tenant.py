@@ -12,7 +12,7 @@ import contextlib
 import copy
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -21,7 +21,18 @@ from beaver_hostspecs import Clock, SystemClock
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import (
+    CaptureSpend,
+    Change,
+    DamagedEntry,
+    Kept,
+    Memory,
+    NewMemory,
+    Owner,
+    Person,
+    Scope,
+    SessionSummary,
+)
 from beaver_memory.store.candidate_store import CandidateRows, CandidateStore, Wanted
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
 from beaver_memory.store.shared import PART, MemoryCopy, SharedStore
@@ -95,6 +106,11 @@ class TenantStore:
         """Store memories that the store does not hold yet, in one transaction; return the outcome of each, in order."""
         return self._ask(lambda store: store.remember(self._inner_items(items), now=now, mention=mention))
 
+    def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
+        """Store a memory and end the time of others, in one transaction."""
+        (inner,), view = self._inner_items([item]), self._inner_filters(filters)
+        return self._ask(lambda store: store.supersede(inner, ids, view, at=at, now=now))
+
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
         return self._ask(lambda store: store.knows(self._inner_items(items), now=now))
@@ -156,6 +172,24 @@ class TenantStore:
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
         """Store the summary of an agent's session in place of an earlier one."""
         self._ask(lambda store: store.summarise(self._inner_owner(owner), summary))
+
+    # --- Capture ------------------------------------------------------------------------------------------------
+
+    def spent(self, owner: Owner, day: date) -> CaptureSpend:
+        """Return what the capture of an owner's memories has taken on a day."""
+        return self._ask(lambda store: store.spent(self._inner_owner(owner), day))
+
+    def spend(self, owner: Owner, day: date, amount: CaptureSpend, most: CaptureSpend) -> bool:
+        """Add to what capture takes on a day, unless a number that grows would be greater than that of `most`."""
+        return self._ask(lambda store: store.spend(self._inner_owner(owner), day, amount, most))
+
+    def captured(self, owner: Owner, turns: Collection[str]) -> set[str]:
+        """Return those turns from which the owner's memories were captured, whatever was found in them."""
+        return self._ask(lambda store: store.captured(self._inner_owner(owner), turns))
+
+    def mark_captured(self, owner: Owner, turns: Collection[str]) -> None:
+        """Record that an owner's memories were captured from turns."""
+        self._ask(lambda store: store.mark_captured(self._inner_owner(owner), turns))
 
     # --- Questions of an index ----------------------------------------------------------------------------------
 
@@ -233,6 +267,11 @@ class TenantStore:
     def check(self) -> list[str]:
         """Return the problems of the tenant, one sentence each."""
         return self._ask(lambda store: store.check_of(self._tenant))
+
+    def damaged(self, owner: Owner) -> list[DamagedEntry]:
+        """Return the rows of an owner that fail their checksums, as far as they can be read."""
+        found = self._ask(lambda store: store.damaged(self._inner_owner(owner)))
+        return [attrs.evolve(each, owner=owner) for each in found]
 
     # --- Copies of another store --------------------------------------------------------------------------------
 

@@ -179,13 +179,13 @@ def test_an_unconfirmed_file_is_left_out(tmp_path):
     (tmp_path / "elsewhere").write_text("secret")
     (tmp_path / "a" / "MEMORY.moved-1.md").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "backup").mkdir()
-    report = service.backup.write(tmp_path / "backup")
+    notes = service.backup.write(tmp_path / "backup")
 
     assert {".USER.md.history.jsonl", "USER.md"} == {Path(name).name for name in files_in(tmp_path / "backup")}
     assert [
         f"{tmp_path / 'a' / 'MEMORY.md'} may have come with a repository and is not confirmed, so it is not in the backup.",
         f"{tmp_path / 'a' / 'MEMORY.moved-1.md'} is not a regular file, so it is not in the backup.",
-    ] == sorted(report.notes)
+    ] == sorted(notes)
 
 
 def test_restored_files_are_believed(tmp_path):
@@ -203,7 +203,8 @@ def test_damage_is_named(tmp_path):
     (tmp_path / "a" / "MEMORY.md").write_bytes(b"\xff\xfe")
     (tmp_path / "a" / ".pending.json").write_text("{")
     (tmp_path / "backup").mkdir()
-    report = service.backup.write(tmp_path / "backup")
+    service.backup.write(tmp_path / "backup")
+    report = service.backup.check(tmp_path / "backup")
 
     assert ({}, 2) == (report.held, len(report.problems))
 

@@ -18,6 +18,7 @@ class CuratedHarness(PluginHarness):
             "learns": "It keeps what the tool `memory` is told, and nothing of what is said in turns.",
             "refuses_injected": "It learns nothing of turns; the tool's answer says when an entry repeats recall.",
             "holds_secret": "It holds no credential.",
+            "confirms_compaction": "It holds nothing of a session.",
         },
     )
     settings = CuratedSettings()
@@ -32,7 +33,7 @@ class ApprovingHarness(CuratedHarness):
     settings = CuratedSettings(approval=True, per_user=True, overflow="archive", memory_char_limit=100)
 
 
-EXCUSES = {"recalls", "learns", "refuses_injected", "holds_secret"}
+EXCUSES = {"recalls", "learns", "refuses_injected", "holds_secret", "confirms_compaction"}
 
 
 @pytest.mark.parametrize("make", [CuratedHarness, ApprovingHarness])

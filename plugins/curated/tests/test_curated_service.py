@@ -360,16 +360,16 @@ def test_giants(service):
     service.folder.mkdir()
     path = service.folder / "USER.md"
     for letter in "xyz":
-        path.write_text(letter * 3_000_000)
+        path.write_text(letter * 1_100_000)
         service.snapshot()
     fresh = MemoryService(service.folder, CuratedSettings())
 
     assert () == fresh.snapshot().outside
-    assert [1, 3_000_000] == [fresh.history()[-1].facts()[key] for key in ("entries", "characters_before")]
+    assert [1, 1_100_000] == [fresh.history()[-1].facts()[key] for key in ("entries", "characters_before")]
     with pytest.raises(EditRefused, match="the user wrote it"):
         fresh.change(USER, [Operation(action="replace", old_text="zzz", content="small")])
     fresh.undo()
-    assert ("y" * 3_000_000,) == entries(MemoryService(service.folder, CuratedSettings()))
+    assert ("y" * 1_100_000,) == entries(MemoryService(service.folder, CuratedSettings()))
 
 
 def test_a_history_with_hashes(service, clock):

@@ -15,6 +15,7 @@ class GatewayHarness(PluginHarness):
         isolated=False,
         offers_tools=False,
         offers_commands=False,
+        confirms_compaction=True,
         notes={
             "refuses_injected": "It adds prompt and answer as they were said; decision 0023 says why.",
             "isolated": "Its memory is the gateway's, which all instances with one user share.",

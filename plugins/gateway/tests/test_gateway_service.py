@@ -27,7 +27,7 @@ from beaver_hostspecs import (
     Setup,
     SystemClock,
 )
-from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_answer, make_turn
+from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_answer, make_compaction, make_turn
 
 owners_turn = partial(make_turn, trust="full")
 
@@ -465,10 +465,72 @@ async def test_a_search_that_is_answered_starts_the_count_anew(gateway, make_ser
     assert ["search"] * 9 == gateway.operations
 
 
-@pytest.mark.parametrize(("flush", "expected"), [(None, 15.0), (60.0, 68.0)])
+async def compact(service, **fields):
+    """Announce a compaction; return how the writes ended, and the gateway's operations."""
+    report = RecordingReport()
+    await service.flush_before_compaction(make_compaction(**{"session": "s1", "trust": "full", **fields}), report)
+    return [(plane, str(kind)) for plane, kind, _ in report.outcomes]
+
+
+async def test_a_compaction_flushes_again_what_was_not_flushed(gateway, make_service):
+    """A session whose flush failed is flushed again before a compaction, once; other sessions and callers are not."""
+    service = make_service()
+    await persist(service)
+    even = await compact(service)
+    gateway.misbehave("flush", Fault.STATUS_500)
+    await persist(service)
+    failed = await compact(service)
+    gateway.behave()
+    others = [await compact(service, session="s2"), await compact(service, trust="familiar")]
+    flushed = [await compact(service) for _ in range(2)]
+
+    assert ([], [("gateway_flush", "failed")], [[], []]) == (even, failed, others)
+    assert [[("gateway_flush", "stored")], []] == flushed
+    assert ["add", "flush"] * 2 + ["flush"] * 2 == gateway.operations
+
+
+async def test_a_compaction_does_not_confirm_a_turn_that_was_not_added(gateway, make_service):
+    """A turn whose add failed is a failed write of the next compaction, and of no later one."""
+    service = make_service()
+    gateway.misbehave("add", Fault.STATUS_500)
+    await persist(service)
+    gateway.behave()
+    gateway.misbehave("flush", Fault.STATUS_500)
+    await persist(service)
+    gateway.behave()
+
+    assert [("gateway_flush", "stored"), ("gateway", "failed")] == await compact(service)
+    assert [] == await compact(service)
+
+
+async def test_a_successful_flush_settles_an_earlier_one(gateway, make_service):
+    """After a failed flush, the flush of the next turn leaves nothing for a compaction."""
+    service = make_service()
+    gateway.misbehave("flush", Fault.STATUS_500)
+    await persist(service)
+    gateway.behave()
+    await persist(service)
+
+    assert [] == await compact(service)
+
+
+async def test_unsettled_sessions_are_bounded(gateway, make_service, monkeypatch):
+    """Only the newest sessions are kept that a flush failed for."""
+    monkeypatch.setattr("beaver_hooks_gateway.service.MOST_UNSETTLED", 1)
+    service = make_service()
+    gateway.misbehave("flush", Fault.STATUS_500)
+    for session in ("s1", "s2"):
+        await persist(service, owners_turn(session=session))
+    gateway.behave()
+
+    assert [[], [("gateway_flush", "stored")]] == [await compact(service, session=each) for each in ("s1", "s2")]
+
+
+@pytest.mark.parametrize(("flush", "expected"), [(None, (15.0, 8.0)), (60.0, (68.0, 61.0))])
 def test_its_deadlines_leave_room_to_report(gateway, make_client, tmp_path, flush, expected):
-    """The deadlines exceed the search by half a second, and add and flush by one, to leave time for reports."""
+    """The deadlines exceed the search by half a second, and adds and flushes by one, to leave time for reports."""
     settings = make_client(gateway, timeout_seconds=7.0, flush_timeout_seconds=flush)._settings
     deadlines = Gateway().configure(Setup(settings=settings, state_folder=tmp_path, report=RecordingReport()))
 
-    assert Deadlines(before_prompt=7.5, after_prompt=expected) == deadlines
+    after, compaction = expected
+    assert Deadlines(before_prompt=7.5, after_prompt=after, before_compaction=compaction) == deadlines

@@ -100,12 +100,21 @@ async def test_stranger(make_host):
     assert (decisions[-1], listed) == (("capture", "skip", "trust"), "There are no memories yet.")
 
 
+FAILED, EDITED, PASSED = (
+    {"arguments": {"command": "make test"}, "outcome": "error", "error": "1 failed"},
+    {"arguments": {"path": "src/app.py"}},
+    {"arguments": {"command": "make test"}},
+)
+"""The results of tools that raise a fix, in a turn or in several turns of a session."""
+
+
 async def test_dropped_turns(make_host):
-    """A turn without an answer teaches nothing."""
+    """A turn without an answer teaches nothing: neither its prompt nor the results of its tools."""
     async with make_host() as host:
         async with host.turn(f"Remember that {SISTER}", session="s1", user="ann", trust="full") as turn:
+            await turn.tool_result(call_id="c", tool="bash", **FAILED)
             await turn.drop("failed")
-        await host.drain()
+        await say(host, "Please go on.", results=[EDITED, PASSED])
         assert await command(host, "list") == "There are no memories yet."
 
 
@@ -122,11 +131,11 @@ async def test_own_recall_is_not_learned(make_host):
 
 
 async def test_assistant_and_private_results(make_host):
-    """Neither the assistant's claims nor a private tool result become memories."""
-    private = {"output": SISTER, "private": True, "external": True, "arguments": {"command": "make test"}}
+    """Neither the assistant's claims nor private tool results become memories."""
+    private = [each | {"output": SISTER, "private": True} for each in (FAILED, EDITED, PASSED)]
     async with make_host() as host:
         for _ in range(3):
-            await say(host, "ok", answer=f"I prefer tabs over spaces. {SISTER}", results=[private])
+            await say(host, "ok", answer=f"I prefer tabs over spaces. {SISTER}", results=private)
         assert await command(host, "list") == "There are no memories yet."
 
 
@@ -163,13 +172,8 @@ async def test_the_agent_cannot_approve(make_host):
 
 async def test_fix(make_host):
     """A command that fails and passes after a change raises a fix."""
-    results = [
-        {"arguments": {"command": "make test"}, "outcome": "error", "error": "1 failed"},
-        {"arguments": {"path": "src/app.py"}},
-        {"arguments": {"command": "make test"}},
-    ]
     async with make_host() as host:
-        await say(host, "Please fix the build.", results=results)
+        await say(host, "Please fix the build.", results=[FAILED, EDITED, PASSED])
         listed = await command(host, "list")
     assert "fix: `make test` failed, and passes after changes to src/app.py." in listed
 

@@ -15,6 +15,7 @@ import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from privileges import without_override
 from processes import Ran, environment, run_beaver
 
 from beaver_hooks import Host
@@ -34,6 +35,7 @@ from beaver_memory.embedding.models import Installed
 from beaver_memory.embedding.speed import Bench
 from beaver_memory.errors import StoreError
 from beaver_memory.records import Owner
+from beaver_memory.runtime.examination import Examination
 from beaver_memory.search.terms import Analyser
 from beaver_memory.store.sqlite import SqliteStore
 
@@ -602,13 +604,14 @@ def test_stats_and_check(here, tmp_path):
         connection.execute("UPDATE owners SET live = 7")
     connection.close()
     broken, as_json = here("check"), here("check", "--json")
+    vanished = "6 of 7 memories of the user without a name vanished: restore the database from a backup."
 
     assert (1, {"decision": 1}, None, 0) == (
         stats["memories"], stats["types"], stats["embedder"], stats["to_be_embedded"],
     )  # fmt: skip
     assert Ran(out="The database is intact.\n", err="", code=0) == whole
-    assert (1, "1 owners have wrong counts.\n") == (broken.code, broken.out)
-    assert (1, {"ok": False, "problems": ["1 owners have wrong counts."]}) == (as_json.code, as_json.json)
+    assert (1, f"{vanished}\n") == (broken.code, broken.out)
+    assert (1, {"ok": False, "problems": [vanished]}) == (as_json.code, as_json.json)
     assert "memories: 1\n" in here("stats").out
 
 
@@ -1068,3 +1071,127 @@ def test_a_damaged_memory_is_named_and_forgotten(local, tmp_path):
     assert f"`beaver memory forget --damaged {id_} --yes`" in checked.out + checked.err
     assert (2, "Forgot 1 damaged memory.\n") == (refused.code, gone.out)
     assert 0 == local("check").code
+
+
+def damage(path, text, mask, *, page=False):
+    """Flip bits in the first byte of a text in a database, or in the pointer at the start of the page that holds it."""
+    content = bytearray(path.read_bytes())
+    at = content.index(text.encode())
+    at = at // 4096 * 4096 if page else at
+    content[at] ^= mask
+    path.write_bytes(content)
+
+
+def test_damaged_rows_are_exported(here, tmp_path):
+    """`export --damaged` writes the readable columns of each damaged row, with the reason, and no other rows."""
+    lines = [{"title": title, "narrative": text} for title, text in (
+        ("1000 euros", "whole"), ("Text two", "second"), ("Long", f"{'a' * 9000}END{'z' * 9000}"), ("Fourth", "whole"),
+    )]  # fmt: skip
+    here("add", "--json-lines", "--user", "bob", stdin="\n".join(map(json.dumps, lines)))
+    none = here("export", "--damaged")
+    damage(database(tmp_path), "1000 euros", 8)
+    damage(database(tmp_path), "second", 0x80)
+    damage(database(tmp_path), f"END{'z' * 50}", 0x80, page=True)
+    ran, bobs, anns = (
+        here("export", "--damaged"),
+        here("export", "--damaged", "--user", "bob"),
+        here("export", "--damaged", "--user", "ann"),
+    )
+    told = here("export", "--damaged", "-o", tmp_path / "evidence.jsonl")
+    found = [json.loads(line) for line in ran.out.splitlines()]
+
+    assert Ran(out="", err="", code=0) == none == anns
+    assert ran == bobs
+    assert [
+        ("memory", 1, {"tenant": "", "user": "bob"}, "checksum", "9000 euros", "whole"),
+        ("memory", 2, {"tenant": "", "user": "bob"}, "not_utf8", "Text two", {"base64": "82Vjb25k"}),
+        ("memory", 3, {"tenant": "", "user": "bob"}, "unreadable", "Long", None),
+    ] == [
+        (each["kind"], each["id"], each["owner"], each["reason"], *map(each["columns"].get, ("title", "narrative")))
+        for each in found
+    ]
+    assert f"Exported 3 damaged rows to {tmp_path}/evidence.jsonl.\n" == told.out
+    assert (tmp_path / "evidence.jsonl").read_text() == ran.out
+    assert (2, 2) == (here("export", "--damaged", "--all").code, here("export", "--damaged", "--project", "x").code)
+
+
+def test_the_doctor_verifies_memories(local, beaver, tmp_path):
+    """`beaver doctor` verifies the rows of the local memory and names damage, and changes no file by that."""
+    local("add", "The price is 1000 euros.", "--scope", "project")
+    whole = beaver("doctor", "--json").json["findings"]
+    damage(database(tmp_path), "The price", 1)
+    before = {path: path.read_bytes() for path in database(tmp_path).parent.iterdir() if path.is_file()}
+    damaged = beaver("doctor", "--json")
+    database(tmp_path).write_bytes(b"garbage " * 1000)
+    broken = beaver("doctor", "--json")
+
+    found = [
+        [each for each in ran if each["subject"] == "memory local"]
+        for ran in (whole, damaged.json["findings"], broken.json["findings"])
+    ]
+    assert [("ok", f"{database(tmp_path)}: 1 memory, intact")] == [(each["level"], each["text"]) for each in found[0]]
+    assert [("problem", True)] == [
+        (each["level"], each["text"].startswith(f"{database(tmp_path)}: Memory 1 fails its checksum"))
+        for each in found[1]
+    ]
+    assert (1, ["problem"]) == (broken.code, [each["level"] for each in found[2]])
+    after = {path: path.read_bytes() for path in before}
+    assert before | {database(tmp_path): b"garbage " * 1000} == after
+
+
+def test_the_doctor_without_a_memory(local, beaver, tmp_path):
+    """The doctor makes no database, and a plugin that cannot be examined is a problem."""
+    ran = beaver("doctor", "--json")
+
+    assert [] == [each for each in ran.json["findings"] if each["subject"] == "memory local"]
+    assert not database(tmp_path).exists()
+
+
+def test_a_read_only_disk(here, tmp_path):
+    """On a folder that may only be read, `search`, `show`, `list`, `export` and `check` work, and `add` says why not."""
+    id_ = here("add", STABLE).out.strip()
+    paths = [tmp_path / "state", *(tmp_path / "state").rglob("*")]
+    modes = {path: path.stat().st_mode for path in paths}
+    for path in reversed(paths):
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    with without_override():
+        with pytest.raises(PermissionError):
+            (database(tmp_path).parent / "new").touch()
+        read = [here(*words) for words in (("search", "stable"), ("show", id_), ("list",), ("export",), ("check",))]
+        refused = here("add", "The quay is new.")
+    for path, mode in modes.items():
+        path.chmod(mode)
+
+    assert [(0, True)] * 4 + [(0, False)] == [(ran.code, STABLE in ran.out) for ran in read]
+    assert "The database is intact.\n" == read[-1].out
+    assert (6, True) == (refused.code, "read-only" in refused.err)
+
+
+@pytest.mark.parametrize(
+    ("found", "level", "text"),
+    [
+        (Examination(memories=0, examined=0, is_older=True), "ok", "is of an earlier version"),
+        (Examination(memories=50_000, examined=20_000), "ok", "the newest 20,000 of 50,000 memories are intact"),
+        (
+            Examination(memories=9, examined=9, problems=("a.", "b.", "c.", "d.", "e.")),
+            "problem",
+            "a; b; c; and 2 more",
+        ),
+        (StoreError("here", "locked"), "problem", "is locked"),
+    ],
+)
+def test_the_findings_of_an_examination(tmp_path, monkeypatch, found, level, text):
+    """An examination says what it read and what it left out, names three problems and counts the others."""
+
+    def examined(_):
+        if isinstance(found, StoreError):
+            raise found
+        return found
+
+    (tmp_path / "memory.db").touch()
+    monkeypatch.setattr(sys.modules["beaver_hooks_local.cli.examine"], "examined", examined)
+    ((shown, said, _),) = group.commands["examine"].main(
+        ["--database", str(tmp_path / "memory.db")], standalone_mode=False
+    )
+
+    assert (level, True) == (shown, text in said)

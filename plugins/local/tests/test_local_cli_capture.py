@@ -1,6 +1,7 @@
 """`capture`, `correct`, `undo` and `review` at the command line."""
 
 import json
+from functools import partial
 
 import pytest
 from processes import environment, run_beaver
@@ -10,27 +11,25 @@ RULE = "Always answer in short sentences without emojis."
 
 
 @pytest.fixture
-def beaver(tmp_path):
-    """Runs `beaver` in a folder with the local memory."""
-    config = {"memory": {"local": {"enabled": True, "embedding": {"provider": "none"}}}}
-    path = tmp_path / "config.json"
-    path.write_text(json.dumps(config), "utf-8")
+def run(tmp_path):
+    """Runs `beaver` in a folder with the local memory, with settings of capture."""
 
-    def run(*words, code=0, stdin=""):
-        done = run_beaver(
-            "--config",
-            path,
-            "memory",
-            "local",
-            *words,
-            cwd=tmp_path,
-            env=environment(HOME=tmp_path, BEAVER_HOME=tmp_path),
-            stdin=stdin,
-        )
+    def run(*words, code=0, stdin="", **capture):
+        local = {"enabled": True, "embedding": {"provider": "none"}, "capture": capture}
+        path = tmp_path / "config.json"
+        path.write_text(json.dumps({"memory": {"local": local}}), "utf-8")
+        env = environment(HOME=tmp_path, BEAVER_HOME=tmp_path)
+        done = run_beaver("--config", path, *words, cwd=tmp_path, env=env, stdin=stdin)
         assert done.code == code, done.err
         return done.out if code == 0 else done.err
 
     return run
+
+
+@pytest.fixture
+def beaver(run):
+    """Runs a command of the local memory."""
+    return partial(run, "memory", "local")
 
 
 def read(text):
@@ -86,3 +85,73 @@ def test_undo(beaver):
 def test_correction_of_an_unknown_memory(beaver):
     """A correction of an unknown memory fails and says where the ids are."""
     assert "`beaver memory list --all`" in beaver("correct", "7", "x", code=2)
+
+
+def outcomes(text):
+    return [(each["outcome"], each["text"]) for each in read(text)["memories"]]
+
+
+def test_capture_of_a_session(run, beaver):
+    """A stored session yields once what its turns would have yielded; a forgotten memory does not come back."""
+    run("run", SISTER, "--session", "holidays", enabled=False)
+    shown = beaver("capture", "--session", "holi", "--dry-run", "--json")
+    (kept,) = read(beaver("capture", "--session", "holidays", "--json"))["memories"]
+    (found,) = read(beaver("show", str(kept["id"]), "--json"))["memories"]
+    beaver("forget", str(kept["id"]), "--yes")
+    run("run", "We decided to use PostgreSQL for billing.", "--session", "holidays", enabled=False)
+    assert outcomes(shown) == [("stored", SISTER)]
+    assert (found["title"], found["session"], found["source"], found["evidence"]) == (
+        SISTER, "holidays", "auto_capture", SISTER,
+    )  # fmt: skip
+    assert [outcomes(beaver("capture", "--session", "holidays", "--json")) for _ in range(2)] == [
+        [("stored", "We decided to use PostgreSQL for billing.")], [],
+    ]  # fmt: skip
+
+
+def test_capture_of_a_captured_session(run, beaver):
+    """A session that was captured in its turns yields nothing more."""
+    run("run", SISTER, "--session", "holidays")
+    assert SISTER in beaver("list")
+    assert outcomes(beaver("capture", "--session", "holidays", "--json")) == []
+
+
+def test_a_late_session_ends_nothing(run, beaver):
+    """A statement of an older session does not end a newer one."""
+    run("run", "I live in Berlin now.", "--session", "old", enabled=False)
+    beaver("capture", "I live in Lisbon.")
+    (late,) = read(beaver("capture", "--session", "old", "--json"))["memories"]
+    found = read(beaver("search", "where do I live", "--json"))["hits"]
+    assert (late["outcome"], late["superseded"]) == ("stored", [])
+    assert "I live in Lisbon." in {each["title"] for each in found}
+
+
+def test_sessions_that_teach_nothing(run, beaver):
+    """The session of a stranger is refused, and so is one whose memory is off; the remedy is named."""
+    run("run", SISTER, "--session", "strange", "--user", "eve", "--trust", "public", enabled=False)
+    run("run", SISTER, "--session", "quiet", "--no-memory", enabled=False)
+    assert "a session of trust `public`" in beaver("capture", "--session", "strange", code=2)
+    assert "`beaver memory on` switches it on" in beaver("capture", "--session", "quiet", code=2)
+    assert beaver("list", "--user", "eve") == "There are no memories yet.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--session", "x"], 2, "Nothing is stored yet"),
+        (["--session", "x", "y"], 2, "only one of them"),
+        (["--session", "x", "--user", "ann"], 2, "leave out --user and --store"),
+    ],
+)
+def test_refused_sessions(beaver, words, code, message):
+    """A session that is not stored, or that comes with another source or owner, is refused."""
+    assert message in beaver("capture", *words, code=code)
+
+
+def test_spend_of_today(beaver):
+    """`stats` shows what capture has taken today of a user, with the limits of the day."""
+    beaver("capture", "--user", "ann", SISTER, perDay=7)
+    found = read(beaver("stats", "--user", "ann", "--json", perDay=7))
+    assert (found["captured_today"], found["model_calls_today"]) == (
+        {"spent": 1, "most": 7}, {"spent": 0, "most": 200},
+    )  # fmt: skip
+    assert "captured today: spent 0, most 200\n" in beaver("stats")

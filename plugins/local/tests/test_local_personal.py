@@ -573,7 +573,8 @@ def test_a_check_names_the_database(tmp_path):
         engine.add(map(said, range(4)))
         with contextlib.closing(apsw.Connection(str(tmp_path / "person" / "memory.db"))) as connection:
             connection.execute("UPDATE owners SET live = live + 1")
-        assert [f"{tmp_path / 'person' / 'memory.db'}: 1 owners have wrong counts."] == engine.store.check()
+        (found,) = engine.store.check()
+        assert found.startswith(f"{tmp_path / 'person' / 'memory.db'}: 1 of ")
 
 
 def test_a_folder_that_cannot_be_looked_into(tmp_path, monkeypatch):
@@ -685,3 +686,14 @@ def test_moving_to_where_nothing_can_be_kept(tmp_path):
         with pytest.raises(PersonalStoreError, match="is an empty file"):
             engine.move([1], seen())
         assert [1] == [each.id for each in engine.store.recent(seen(), limit=9)]
+
+
+def test_damaged_rows_of_both_databases(tmp_path):
+    """Damaged rows come from both databases, those of the person with the ids that the project shows."""
+    with joint(tmp_path) as engine:
+        engine.add(map(said, range(4)))
+        ids = {memory.id for memory in engine.store.recent(seen(), limit=9)}
+        for path in (tmp_path / "project", tmp_path / "person"):
+            with contextlib.closing(apsw.Connection(str(path / "memory.db"))) as connection:
+                connection.execute("UPDATE observations SET title = 'another'")
+        assert ids == {each.id for each in engine.store.damaged(ANN)}

@@ -29,6 +29,7 @@ from beaver_memory.errors import EngineError, RuntimeNotOpen
 from beaver_memory.search.formulas import FORMULAS
 
 STABLE = "Billing is deployed from the branch stable."
+MEETING = "Billing is deployed from the branch stable, as decided in meeting {}, whatever the wiki says."
 QUESTION = "From which branch is billing deployed?"
 FASTEMBED = EmbeddingSettings(provider="fastembed", model="m")
 TOOLS = [
@@ -67,6 +68,15 @@ async def write(host, title=STABLE, **fields):
         await turn.commit("Done.")
     await host.drain()
     return answer
+
+
+async def write_many(host, titles, **fields):
+    """Write memories in one turn."""
+    async with host.turn("Remember it.", session="s0", user="ann", trust="full") as turn:
+        for title in titles:
+            await host.run_tool(turn.id, "memory_write", {"title": title, **fields})
+        await turn.commit("Done.")
+    await host.drain()
 
 
 def others(*wanted):
@@ -512,11 +522,7 @@ async def test_the_event_tells_what_the_model_got_of_the_index(make_host, tokens
     settings = {} if tokens is None else {"reference_tokens": tokens}
     host = make_host(sinks=[events], host=HostSettings(**settings), promptIndex={"limit": 500})
     async with host:
-        for number in range(120):
-            title = (
-                f"Billing is deployed from the branch stable, as decided in meeting {number}, whatever the wiki says."
-            )
-            await write(host, title, narrative="A longer text. " * 20)
+        await write_many(host, [MEETING.format(number) for number in range(120)], narrative="A longer text. " * 20)
         turn = await run_turn(host)
     told = [each.facts for each in events.events if (each.turn, each.name) == (turn.id, "memory_prompt_index_injected")]
     text = "".join(message.text for message in turn.references)

@@ -14,7 +14,7 @@ NAMES = sorted(SCHEMAS)
 @pytest.mark.parametrize(
     ("tool", "expected"),
     [
-        ("memory_search", "after before file limit max_tokens people query stores types"),
+        ("memory_search", "after as_of before file limit max_tokens people query stores types"),
         ("memory_timeline", "after anchor before"),
         ("memory_get", "ids"),
         (

@@ -141,15 +141,39 @@ def test_tools(host):
 
 
 def test_a_closed_host_harms_only_before(tmp_path, caplog):
-    """With a closed host `tool` and `after` write a warning to the log and raise nothing."""
+    """With a closed host `tool`, `after` and `before_compaction` write a warning to the log and raise nothing."""
     with SyncHost({}, state_folder=tmp_path) as host:
         memory = BeforeAfter(host)
         given = memory.before("When?")
     with caplog.at_level(logging.WARNING, "beaver_hooks"):
         memory.tool(given.turn_id, "t")
         memory.after(given.turn_id, "Then.")
+        confirmed = memory.before_compaction(session="s")
 
-    assert 2 == len(caplog.records)
+    assert (3, False) == (len(caplog.records), confirmed)
+
+
+def test_a_compaction(host, plugin):
+    """`before_compaction` gives the plugins session, user and trust, and says whether all of them have confirmed."""
+    memory = BeforeAfter(host, trust="inner", user="ann", budget=10)
+    memory.after(memory.before("When?", session=1).turn_id, "Then.")
+    confirmed = [memory.before_compaction(session=1, model="m"), memory.before_compaction(session=1, user="bob")]
+
+    said = calls(plugin, "before_compaction", "compaction")
+    assert [True, True] == confirmed
+    assert [("1", "ann", "inner"), ("1", "bob", "inner")] == [(each.session, each.user, each.trust) for each in said]
+    assert "after_prompt" == [call.hook for call in plugin.calls][-3]
+
+
+def test_a_compaction_that_is_not_confirmed(tmp_path, caplog):
+    """A plugin that fails, and a caller without a session, make the answer `False`."""
+    faulty = FaultPlugin(Fault.RAISE, "before_compaction")
+    with SyncHost({"f": faulty}, state_folder=tmp_path) as host, caplog.at_level(logging.WARNING, "beaver_hooks"):
+        memory = BeforeAfter(host)
+        confirmed = [memory.before_compaction(session="s"), memory.before_compaction()]
+
+    assert [False, False] == confirmed
+    assert "what=before_compaction" in caplog.text
 
 
 def test_what_a_fail_closed_plugin_raises_comes_out(tmp_path):

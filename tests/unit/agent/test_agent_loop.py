@@ -135,8 +135,9 @@ def message(role, text, **more):
     return ChatMessage(role=role, text=text, **more)
 
 
-def exchange(prompt, answer="yes"):
-    return (Message(role="user", text=prompt, when=NOON), Message(role="assistant", text=answer, when=NOON))
+def exchange(turn, prompt, answer="yes"):
+    """Return the messages that a session stores of a turn; the user's has the id of the turn."""
+    return (Message(role="user", text=prompt, when=NOON, id=turn), Message(role="assistant", text=answer, when=NOON))
 
 
 def call(name="echo", arguments='{"n": 1}', number=1):
@@ -186,7 +187,7 @@ async def test_the_order_of_messages(load, tmp_path):
         skills=("always",),
         skill_folders=(tmp_path / "skills",),
     )
-    await agent.run("hello", "s", "u")
+    first = await agent.run("hello", "s", "u")
     scope = Scope(project="p")
     result = await agent.run("how are you?", "s", "u", scope=scope, trust="full", skills=["asked", "always"])
 
@@ -210,7 +211,7 @@ async def test_the_order_of_messages(load, tmp_path):
         == result
     )
     turn = notes.calls_of("before_prompt")[-1].arguments["turn"]
-    assert ("s", "u", scope, Trust.FULL, exchange("hello", "first")) == (
+    assert ("s", "u", scope, Trust.FULL, exchange(first.turn_id, "hello", "first")) == (
         turn.session,
         turn.user,
         turn.scope,
@@ -399,7 +400,7 @@ async def test_too_many_rounds_end_normally(load, streamed):
 
     assert ("tool_limit", text, 2) == (result.status, result.text, len(result.tool_calls))
     assert [text] * streamed == heard
-    assert exchange("go", text) == kept.arguments["answer"].messages
+    assert exchange(result.turn_id, "go", text) == kept.arguments["answer"].messages
     assert ["go", text, "go on"] == agent.provider.texts
     assert (4, 0) == (len(agent.provider.asked), len(plugin.calls_of("on_turn_dropped")))
 
@@ -491,8 +492,13 @@ async def test_the_plugins_learn_what_was_stored(load):
     (kept,) = await plugin.wait_for("after_prompt")
     answer = kept.arguments["answer"]
 
-    assert ("yes", NOON, True, exchange("hello")) == (answer.text, answer.when, answer.stored, answer.messages)
-    assert exchange("hello") == await agent.engine.sessions.history("s")
+    assert ("yes", NOON, True, exchange(result.turn_id, "hello")) == (
+        answer.text,
+        answer.when,
+        answer.stored,
+        answer.messages,
+    )
+    assert exchange(result.turn_id, "hello") == await agent.engine.sessions.history("s")
     await agent.engine.host.drain()
     assert "committed" == (await agent.engine.host.receipt(result.receipt_id))["state"]
 
@@ -1021,7 +1027,7 @@ async def test_audit_events_are_hidden_events_of_their_session(load):
     assert (2, done.turn_id) == (len(turns), next(iter(turns)))
     assert {"turn_committed", "turn_dropped"} < {each.name for each in shown.events}
     assert "p" in {each.payload.get("plugin") for each in shown.events}
-    assert (exchange("hello"), ()) == (shown.messages, hits)
+    assert (exchange(done.turn_id, "hello"), ()) == (shown.messages, hits)
     assert shown.messages == await agent.engine.sessions.history("s")
 
 

@@ -20,7 +20,7 @@ from beaver_hooks.audit.reader import TrailReader
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import AuditUnavailable
-from beaver_toolkit.sqlite import connections, database
+from beaver_toolkit.sqlite import connections, database, files
 
 WHEN = datetime(2026, 1, 2, tzinfo=UTC)
 EVENT = AuditEvent(name="turn_opened", at=WHEN)
@@ -38,27 +38,40 @@ class Host:
         return self.trail.next_change(timeout=20).failure
 
 
-@pytest.fixture
-def host(tmp_path):
-    host = Host(tmp_path / "state")
-    yield host
-    host.trail.close()
+class Limits(dict):
+    """Pragmas that the open connections and every new one get."""
+
+    def __init__(self, connect):
+        self._connect = connect
+        self._opened = []
+
+    def connect(self, path, **options):
+        opened = self._connect(path, **options)
+        for name, value in self.items():
+            opened.pragma(name, value)
+        self._opened.append(opened)
+        return opened
+
+    def __setitem__(self, name, value):
+        super().__setitem__(name, value)
+        for opened in self._opened:
+            with contextlib.suppress(apsw.ConnectionClosedError):
+                opened.pragma(name, value)
 
 
 @pytest.fixture
 def limit(monkeypatch):
-    """Pragmas that every new connection gets."""
-    pragmas = {}
-    connect = database.connect
+    """Pragmas that connections get."""
+    limits = Limits(database.connect)
+    monkeypatch.setattr(database, "connect", limits.connect)
+    return limits
 
-    def limited(path, **options):
-        opened = connect(path, **options)
-        for name, value in pragmas.items():
-            opened.pragma(name, value)
-        return opened
 
-    monkeypatch.setattr(database, "connect", limited)
-    return pragmas
+@pytest.fixture
+def host(tmp_path, limit):
+    host = Host(tmp_path / "state")
+    yield host
+    host.trail.close()
 
 
 def unavailable(call):
@@ -210,7 +223,10 @@ def change(folder, *statements):
 @pytest.mark.parametrize(
     ("statements", "sentence"),
     [
-        (["PRAGMA user_version = 99"], "was written by a newer version of Beaver Hooks; update this one"),
+        (
+            ["INSERT INTO schema_version VALUES (99, 0)"],
+            "was written by a newer version of Beaver Hooks; update this one",
+        ),
         (
             ["DROP TABLE audit", "CREATE TABLE other (x)"],
             "is a database, but not an audit trail; move it away",
@@ -283,7 +299,7 @@ def test_a_folder_that_takes_no_database(tmp_path, monkeypatch):
     def fail(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(database, "create_once", fail)
+    monkeypatch.setattr(files, "create_once", fail)
 
     assert "cannot be opened; check who owns it and its folder" in unavailable(lambda: Trail.open(tmp_path))
 
@@ -406,6 +422,23 @@ def test_the_next_trail_reports_what_the_last_one_lost(tmp_path, limit):
         (each.name, dict(each.facts)) for each in reader.tail()
     ]
     assert 300 == reader.verify().lost
+
+
+def test_missing_commits_are_recorded(tmp_path):
+    """A trail that lost acknowledged commits, as an older copy of its database did, records how many."""
+    trail = Trail.open(tmp_path)
+    trail.append(EVENT)
+    trail.close()
+    older = (tmp_path / "host.db").read_bytes()
+    for _ in range(2):
+        trail = Trail.open(tmp_path)
+        trail.append(EVENT)
+        trail.close()
+    (tmp_path / "host.db").write_bytes(older)
+    Trail.open(tmp_path).close()
+
+    facts = {"database": "host.db", "commits": 2, "remedy": "run `beaver doctor`"}
+    assert ("commits_missing", facts) == [(each.name, dict(each.facts)) for each in TrailReader(tmp_path).tail()][-1]
 
 
 def test_a_loss_that_was_reported_is_reported_once(tmp_path, limit, monkeypatch):

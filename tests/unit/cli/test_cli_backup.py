@@ -20,6 +20,7 @@ from beaver_hooks.backups.plugin_states import Places
 from beaver_hooks.config import load_config
 from beaver_hostspecs.testing import Fault
 from beaver_toolkit.sqlite.database import Database
+from beaver_toolkit.sqlite.migrations import read_migrations
 
 CONFIG = {
     "memory": {"mode": "curated", "local": {"enabled": True, "embedding": {"provider": "none"}}},
@@ -349,7 +350,7 @@ def test_a_database_that_a_process_has_lost_is_refused(cli, owner_home, tmp_path
     """While a process has the removed files open, nothing is put in their place: it would go on with its own."""
     cli("backup", tmp_path / "b.zip")
     path = owner_home / "project/.beaver/sessions.db"
-    database = Database.read(path, ["", ""])
+    database = Database.read(path, read_migrations("beaver_hooks.agent.sessions"))
     for each in path.parent.glob("sessions.db*"):
         each.unlink()
     shutil.rmtree(owner_home / "project/.beaver/plugins")
@@ -531,6 +532,11 @@ def test_a_plugin_that_fails_is_a_problem_of_the_backup(cli, owner_home, install
 KEEPER = """
 from beaver_hostspecs import BackupReport, PluginInfo, RestoreReport, StateBackup, hookimpl
 
+OTHER, answers = BackupReport(held={{"notes": 2}}), []
+
+def check(_):
+    return answers.pop() if answers else BackupReport(held={{"notes": 1}})
+
 def write(folder):
     (folder / "project").mkdir()
     (folder / "project" / {name!r}).write_text("kept")
@@ -543,7 +549,7 @@ class Plugin:
 
     @hookimpl
     def provide_backup(self):
-        return StateBackup(write=write, check=lambda _: BackupReport(held={{"notes": 1}}), restore=lambda _: RestoreReport())
+        return StateBackup(write=write, check=check, restore=lambda _: RestoreReport())
 """
 
 
@@ -551,10 +557,14 @@ class Plugin:
     ("code", "error"),
     [
         (("notes", "1 / 0"), "the plugin `keeper` could not copy its state: it raised ZeroDivisionError; report this"),
-        (("notes", "None"), "the plugin `keeper` could not copy its state: it returned a NoneType; report this"),
-        (("notes", 'BackupReport(held={"notes": 2})'), "was not written as it should be"),
+        (("notes", "[1]"), "the plugin `keeper` could not copy its state: it raised TypeError; report this"),
         (
-            ("a:b", "BackupReport()"),
+            ("notes", "answers.append(None) or ()"),
+            "`keeper` could not examine its copy: it returned a NoneType; report this",
+        ),
+        (("notes", "answers.append(OTHER) or ()"), "was not written as it should be"),
+        (
+            ("a:b", "()"),
             "The file plugins/keeper/project/a:b has a name that a backup cannot hold; rename it.",
         ),
     ],
@@ -570,7 +580,7 @@ def test_a_plugin_that_copies_wrongly_ends_the_backup(cli, owner_home, install, 
 
 def test_a_plugin_from_elsewhere_takes_part(cli, owner_home, install):
     """Any plugin with the hook has its part in the archive; one without files and hook is not mentioned."""
-    install("keeper", KEEPER.format(name="notes", written='BackupReport(held={"notes": 1}, notes=("A note.",))'))
+    install("keeper", KEEPER.format(name="notes", written='["A note."]'))
     made = cli("backup", owner_home / "b.zip", "--json")
     restored = cli("restore", owner_home / "b.zip", "--to", owner_home / "look", "--json")
 

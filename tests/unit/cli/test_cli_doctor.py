@@ -1,6 +1,7 @@
 """`beaver doctor` and its findings."""
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -14,9 +15,12 @@ import pytest
 from beaver_hooks.agent.factory import EngineLoader
 from beaver_hooks.agent.loop import AgentLoop
 from beaver_hooks.audit.trail import Trail
-from beaver_hooks.cli.checks import databases, files
+from beaver_hooks.cli.checks import databases, files, memories
 from beaver_hooks.cli.checks.findings import ok, problem, warning
 from beaver_hooks.config import LoadedConfig, parse_config, trust_config
+from beaver_hostspecs import PluginFailed
+from beaver_toolkit.sqlite.database import Database
+from beaver_toolkit.sqlite.migrations import read_migrations
 
 CONFIG = '{"memory": {"mode": "curated"}, "plugins": {"disabled": ["tally", "gateway", "local", "server"]}}'
 
@@ -121,6 +125,27 @@ def test_damaged_databases(cli, state, name, damage):
     assert "ok" == findings(ran)[other][0]
 
 
+@pytest.mark.parametrize(
+    ("name", "package"), [("sessions.db", "beaver_hooks.agent.sessions"), ("host.db", "beaver_hooks.audit")]
+)
+def test_missing_commits(cli, state, name, package):
+    """A database that lost acknowledged commits is a problem, with the command that accepts the loss, until it is run."""
+    path, older = state / name, (state / name).read_bytes()
+    with contextlib.closing(Database.open(path, read_migrations(package))) as database:
+        for _ in range(3):
+            with database.transaction() as connection:
+                connection.execute("CREATE TABLE IF NOT EXISTS more (x); INSERT INTO more VALUES (1)")
+    path.write_bytes(older)
+    ran = cli("doctor", "--json")
+    problem = next(each for each in ran.json["findings"] if each["subject"] == name)
+
+    assert (1, "problem") == (ran.code, problem["level"])
+    assert "3 commits that were acknowledged are missing: the database is older" in problem["text"]
+    assert f"restore a backup, or accept the loss with `beaver doctor --accept-loss {path}`" == problem["remedy"]
+    assert name not in findings(cli("doctor", "--json", "--accept-loss", path))
+    assert name not in findings(cli("doctor", "--json"))
+
+
 def test_damage_inside(cli, state):
     """The doctor shows the damage that SQLite finds inside a database."""
     connection = apsw.Connection(str(state / "sessions.db"))
@@ -138,7 +163,10 @@ def test_damage_inside(cli, state):
 
 @pytest.mark.parametrize(
     ("statement", "expected"),
-    [("PRAGMA user_version = 99", "newer version"), ("DROP TABLE sessions", "is not a database of sessions")],
+    [
+        ("INSERT INTO schema_version VALUES (99, 0)", "newer version"),
+        ("DROP TABLE sessions", "is not a database of sessions"),
+    ],
 )
 def test_sessions_that_are_not_ours(cli, state, statement, expected):
     """A database of a newer version or of another program is a problem, and is not called damaged."""
@@ -472,3 +500,23 @@ def test_json_is_one_object(cli, state):
 
     assert {"ok", "findings"} == set(json.loads(ran.out))
     assert [{"subject", "level", "text", "remedy"}] == [*{frozenset(each) for each in ran.json["findings"]}]
+
+
+@pytest.mark.parametrize(
+    ("failure", "text"),
+    [(PluginFailed("its commands cannot be imported", plugin="local"), "cannot be imported"), (OSError(), "(OSError)")],
+)
+def test_a_memory_that_cannot_be_examined(cli, state, monkeypatch, failure, text):
+    """A plugin whose examination fails is a problem, and the others are examined."""
+
+    def group(_):
+        raise failure
+
+    (state / "config.json").write_text('{"memory": {"mode": "curated", "local": {"enabled": true}}}')
+    monkeypatch.setattr(memories, "plugin_group", group)
+    trust_config(state / "config.json")
+    ran = cli("doctor", "--json")
+
+    assert "problem" == findings(ran)["memory local"][0]
+    assert text in findings(ran)["memory local"][1]
+    assert "sessions" in findings(ran)

@@ -434,7 +434,7 @@ def test_status_half_installed(cli, foreign):
 
     def damage(found):
         del found["hooks"]["SessionEnd"]
-        found["hooks"]["PreCompact"] = found["hooks"]["PostToolUse"]
+        found["hooks"]["PreToolUse"] = found["hooks"]["PostToolUse"]
         found["hooks"]["PostToolUse"] = found["hooks"]["PostToolUse"] * 2
 
     edit(foreign, damage)
@@ -445,10 +445,21 @@ def test_status_half_installed(cli, foreign):
     expected = [
         f"the event SessionEnd has no hook; {AGAIN}",
         f"the event PostToolUse has more than one hook; {AGAIN}",
-        f"the event PreCompact has a hook that this version does not use; {AGAIN}",
+        f"the event PreToolUse has a hook that this version does not use; {AGAIN}",
     ]
     assert (1, "partly", expected) == before
     assert ["the file was changed after the installation; uninstalling removes the hooks and leaves the rest"] == note
+    assert (0, "installed", []) == problems(cli)
+
+
+def test_status_of_an_installation_before_compactions(cli, foreign):
+    """An installation of an earlier version, without the event PreCompact, counts as partly installed, and installing again adds it."""
+    cli("hooks", "install", "claude-code")
+    edit(foreign, lambda found: found["hooks"].pop("PreCompact"))
+    before = problems(cli)
+    cli("hooks", "install", "claude-code")
+
+    assert (1, "partly", [f"the event PreCompact has no hook; {AGAIN}"]) == before
     assert (0, "installed", []) == problems(cli)
 
 

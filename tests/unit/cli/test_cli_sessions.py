@@ -509,3 +509,23 @@ def test_forgetting_words_that_are_not_there(cli, stored, session):
         stored(session, "green tea")
 
     assert "No stored message has all of these words.\n" == cli("sessions", "forget", "coffee", "--yes").out
+
+
+def test_a_damaged_message(cli, folder, stored):
+    """A message with a flipped bit is not shown, found or continued, a line names it, and the others are there."""
+    stored("one", "The price is 1000.", "And the quay?")
+    path = folder / "sessions.db"
+    content = bytearray(path.read_bytes())
+    content[content.index(b"assistantHeard: The price") + 28] ^= 1
+    path.write_bytes(content)
+    show, search, run = (
+        cli("sessions", "show", "one"),
+        cli("sessions", "search", "price"),
+        cli("run", "So?", "--session", "one"),
+    )
+    found = {each["subject"]: each["text"] for each in cli("doctor", "--json").json["findings"]}
+
+    for ran in (show, search, run):
+        assert (0, True) == (ran.code, "message_damaged number=2" in ran.err)
+    assert (True, False) == ("And the quay?" in show.out, "Heard: The price" in show.out + search.out)
+    assert found["sessions"] == f"{path} is damaged: message 2 of session 'one' fails its checksum"

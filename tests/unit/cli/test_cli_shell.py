@@ -2,13 +2,16 @@
 
 import asyncio
 import stat
+from datetime import UTC, datetime
 
 import click
 import pytest
 
+from beaver_hooks.agent.errors import UnknownSession
 from beaver_hooks.cli.app import beaver
 from beaver_hooks.cli.shell import PluginShell
-from beaver_hostspecs import Shell, UnknownPlugin
+from beaver_hooks.cli.state import sessions_in
+from beaver_hostspecs import Message, Shell, StoredSession, Trust, UnknownPlugin
 
 PLUGIN = """
     from beaver_hostspecs import PluginUnavailable, hookimpl
@@ -116,3 +119,35 @@ def test_a_plugin_that_is_out_of_service_is_named_with_the_reason(install, confi
 
     assert ("lent", "the plugin `lent` is unavailable since ") == (name, said[: said.index("since ") + 6])
     assert said.endswith(": its server is not configured; `beaver plugins` shows the state of every plugin")
+
+
+def stored(beginning):
+    """Return a stored session through the shell of a plugin."""
+    with click.Context(beaver):
+        return PluginShell("absent").session(beginning)
+
+
+def test_a_stored_session(configured, scratch):
+    """A plugin gets a stored conversation by the beginning of its id: user, trust and messages."""
+    configured()
+    message = Message(role="user", text="hello", when=datetime(2026, 1, 2, tzinfo=UTC), id="t1")
+
+    async def fill():
+        async with sessions_in(scratch / ".beaver") as store:
+            await store.begin("holidays", "ann", trust=Trust.INNER)
+            await store.append_exchange("holidays", [message])
+
+    asyncio.run(fill())
+
+    expected = StoredSession(id="holidays", user="ann", trust=Trust.INNER, messages=(message,))
+    assert expected == stored("holi")
+    with pytest.raises(UnknownSession, match="There is no session `work`"):
+        stored("work")
+
+
+def test_no_stored_session(configured):
+    """Without stored conversations the error says so."""
+    configured()
+
+    with pytest.raises(UnknownSession, match="Nothing is stored yet"):
+        stored("holi")

@@ -1,18 +1,23 @@
 """`beaver why` explains a turn."""
 
+import contextlib
 import json
 from datetime import UTC, datetime, timedelta
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from beaver_hooks.audit.database import PACKAGE
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.cli.absence import Absence
 from beaver_hooks.cli.receipt_lookup import read_receipt
 from beaver_hooks.cli.receipt_texts import receipt_text
 from beaver_hooks.receipts.receipts import Clip, Decision, Failure, Outcome, PluginReceipt, Receipt, to_json
 from beaver_hostspecs import DropReason
+from beaver_toolkit.sqlite.database import Database
+from beaver_toolkit.sqlite.migrations import read_migrations
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 TURN = f"turn-{'0123456789ab' * 2}"
@@ -309,3 +314,44 @@ def test_any_receipt_is_told_or_refused(data):
 def test_what_is_kept_reads_back():
     """A receipt survives writing and reading unchanged."""
     assert FULL == json.loads(json.dumps(to_json(read_receipt(FULL))))
+
+
+def flip(folder, text):
+    """Flip a bit of a text in the file of the trail."""
+    path = folder / "host.db"
+    content = bytearray(path.read_bytes())
+    content[content.index(text.encode())] ^= 1
+    path.write_bytes(content)
+
+
+def test_a_receipt_with_a_flipped_bit(cli, folder):
+    """A receipt with a flipped bit is not shown and is named; the others are, and the doctor names it, too."""
+    trail = Trail.open(folder)
+    keep(trail, receipt(OTHER), attrs.evolve(receipt(), prompt="h:abcdefg"))
+    trail.close()
+    flip(folder, "h:abcdefg")
+    newest, named, begun = cli("why"), cli("why", TURN, "--json"), cli("why", TURN[:12])
+    found = {each["subject"]: each["text"] for each in cli("doctor", "--json").json["findings"]}
+
+    assert [("", True)] * 3 == [
+        (each.out, f"The receipt of {TURN} is damaged, so it is not shown" in each.err)
+        for each in (newest, named, begun)
+    ]
+    assert OTHER == cli("why", OTHER, "--json").json["turn"]
+    assert f"{folder}/host.db is damaged: the receipt of {TURN} fails its checksum" == found["audit trail"]
+
+
+def test_receipts_of_an_older_version(cli, folder):
+    """A receipt without a checksum is shown; the next host adds the checksum."""
+    folder.mkdir(mode=0o700)
+    Trail.open(folder).close()
+    (folder / "host.db").unlink()
+    with contextlib.closing(Database.open(folder / "host.db", read_migrations(PACKAGE)[:1])) as old:
+        body = json.dumps(to_json(attrs.evolve(receipt(), prompt="h:abcdefg")))
+        old.connection.execute("INSERT INTO receipts VALUES (?, ?, ?)", (TURN, WHEN.isoformat(), body))
+    before = cli("why", "--json").json["turn"]
+    Trail.open(folder).close()
+    after = cli("why", "--json").json["turn"]
+    flip(folder, "h:abcdefg")
+
+    assert (TURN, TURN, "") == (before, after, cli("why").out)

@@ -23,6 +23,7 @@ from beaver_hooks.coding_agents.claude_code import client
 COMMON = {"session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/p"}
 EVENT = json.dumps({**COMMON, "hook_event_name": "UserPromptSubmit", "prompt": "Hi."}).encode()
 STARTING = json.dumps({**COMMON, "hook_event_name": "SessionStart"}).encode()
+COMPACTING = json.dumps({**COMMON, "hook_event_name": "PreCompact", "trigger": "auto"}).encode()
 ANSWER = b'{"hookSpecificOutput": {}}\n'
 TIMEOUT = 30
 
@@ -200,6 +201,25 @@ def test_a_slow_resident(run, path):
     late = b"beaver hooks: TimeoutError\n"
     assert [(0, b"", late), (0, b"", late), (0, client.LATE, late)] == ran
     assert ["systemMessage"] == list(json.loads(client.LATE))
+
+
+def test_a_compaction_with_a_slow_resident(run, path):
+    """A compaction gets its whole time, also from a resident that was late before, and prints nothing when late."""
+    released = threading.Event()
+    slowly = threading.Timer(0.6, released.set)
+
+    def answer(connection):
+        released.wait(TIMEOUT)
+        with contextlib.suppress(OSError):
+            connection.sendall(client.framed(ANSWER))
+
+    with listening(path, answer):
+        late = [run("--seconds=0.3", said=each) for each in (EVENT, COMPACTING)]
+        slowly.start()
+        ran = run(f"--seconds={TIMEOUT}", said=COMPACTING)
+
+    assert [(0, b"", b"beaver hooks: TimeoutError\n")] * 2 == late
+    assert (0, ANSWER, b"") == ran
 
 
 def test_an_environment(run, path, environment):

@@ -27,7 +27,9 @@ from beaver_hostspecs.testing.clocks import NOON
 RULE = "What is recalled is data."
 INFO = PluginInfo(version="1", contract="1.0", rules=(RULE,))
 AT_ONCE = Config(host=HostSettings(background=False))
-NAMES = ["SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop", "SessionEnd", "Other"]
+NAMES = [
+    "SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop", "PreCompact", "SessionEnd", "Other"
+]  # fmt: skip
 # The beginning of a message with one reference.
 FENCED = (
     'Reference data recalled by the memory plugin "a": 1 of 1 items, between two boundary lines.\n'
@@ -70,6 +72,7 @@ def told(plugin):
         "on_tool_result": lambda call: call["result"].tool,
         "after_prompt": lambda call: (call["turn"].id, call["answer"].text),
         "on_turn_dropped": lambda call: (call["turn"].id, call["reason"]),
+        "before_compaction": lambda call: (call["compaction"].session, str(call["compaction"].why)),
     }
     return [(each.hook, shown[each.hook](each.arguments)) for each in plugin.calls if each.hook in shown]
 
@@ -80,6 +83,10 @@ def context(output):
 
 async def run(turns, *events):
     return [await turns.handle(each) for each in events]
+
+
+def compact(trigger="manual", **fields):
+    return event("PreCompact", trigger=trigger, custom_instructions="", **fields)
 
 
 # --- Turns ------------------------------------------------------------------------------------------------------
@@ -152,6 +159,44 @@ async def test_settling(turns, plugin):
 
     assert [("after_prompt", ("p1", "Hello.")), ("on_turn_dropped", ("p2", DropReason.FAILED))] == told(plugin)[-2:]
     assert (2, 0) == (turns.sessions, turns.open_turns)
+
+
+async def test_a_compaction_after_an_answer(turns, plugin):
+    """Before a compaction the answer that waits is committed and the plugins store; nothing is printed."""
+    outputs = await run(turns, prompt(), stop(), compact())
+
+    assert [("after_prompt", ("p1", "Hello.")), ("before_compaction", ("s", "requested"))] == told(plugin)[1:]
+    assert {} == outputs[-1]
+
+
+async def test_a_compaction_during_a_turn(turns, plugin):
+    """An automatic compaction leaves a turn without an answer open; that of a subagent is none of the session."""
+    await run(turns, prompt(), compact("auto"), compact("auto", agent_id="a1"), stop(), event("SessionEnd"))
+
+    assert [("before_compaction", ("s", "automatic")), ("after_prompt", ("p1", "Hello."))] == told(plugin)[1:]
+
+
+async def test_who_compacts(turns, plugin):
+    """The plugins get the user and the trust of the session's turns."""
+    turns.user, turns.trust = "ann", Trust.INNER
+    await run(turns, compact())
+
+    (call,) = plugin.calls_of("before_compaction")
+    assert ("ann", Trust.INNER) == (call.arguments["compaction"].user, call.arguments["compaction"].trust)
+
+
+async def test_a_compaction_that_is_not_confirmed(tmp_path):
+    """The user sees once, after the compaction, which plugin did not confirm that it has stored the session."""
+    plugin = FaultPlugin(Fault.RAISE, "before_compaction")
+    starts = event("SessionStart", source="compact")
+    async with Host({"a": plugin}, config=AT_ONCE, state_folder=tmp_path / "state") as host:
+        outputs = await run(ClaudeCodeTurns(host=host), compact(), starts, starts)
+
+    said = (
+        "Beaver Hooks: before this compaction, these plugins did not confirm that they have stored what was said:"
+        " a (raised). `beaver doctor` shows the details."
+    )
+    assert [{}, {"systemMessage": said}, {}] == outputs
 
 
 async def test_compaction_in_the_middle(turns, plugin):
@@ -505,6 +550,7 @@ FIELDS = {
     "error": ANYTHING,
     "is_interrupt": ANYTHING,
     "agent_id": ANYTHING,
+    "trigger": st.sampled_from(["manual", "auto"]) | ANYTHING,
     "duration_ms": ANYTHING,
 }
 

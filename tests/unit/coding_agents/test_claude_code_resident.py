@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -171,6 +172,24 @@ def test_another_process_uses_the_same_state(say, project, environment):
 
     assert 0 == ran.returncode, ran.stderr
     assert 2 == committed(project, environment)
+
+
+def test_a_compaction_waits_until_words_are_stored(say, project):
+    """When the client of a compaction returns, another process finds the words of the session in the database."""
+    (project / ".beaver").mkdir()
+    section = {"enabled": True, "embedding": {"provider": "none"}}
+    named = project / ".beaver" / "config.json"
+    named.write_text(json.dumps({"memory": {"local": section}, "plugins": {"disabled": ["tally", "gateway"]}}))
+    given = f"--config={named}"
+    said = "My sister Anna lives in Lisbon with her two kids."
+    for event in (START, {**PROMPT, "prompt": said}, STOP):
+        say(event, given)
+    answer = say({**COMMON, "hook_event_name": "PreCompact", "trigger": "manual"}, given, start=False)
+
+    database = project / ".beaver" / "plugins" / "local" / "memory.db"
+    with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+        titles = [title for (title,) in connection.execute("SELECT title FROM observations")]
+    assert ({}, [said]) == (answer, titles)
 
 
 def test_only_some_events_start_it(say, environment):

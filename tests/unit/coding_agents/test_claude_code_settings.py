@@ -57,7 +57,7 @@ def test_into_nothing(content):
 
     assert ["hooks"] == list(found)
     assert COMMANDS == ours(found)
-    assert [8, 8, 4, 4, 4, 3] == [groups[0]["hooks"][0]["timeout"] for groups in found["hooks"].values()]
+    assert [8, 8, 4, 4, 4, 13, 3] == [groups[0]["hooks"][0]["timeout"] for groups in found["hooks"].values()]
 
 
 def test_line_ends():
@@ -115,6 +115,7 @@ def test_beside_others():
         "UserPromptSubmit",
         "PostToolUse",
         "PostToolUseFailure",
+        "PreCompact",
         "SessionEnd",
     ] == list(found["hooks"])
     assert before["hooks"]["Stop"] == found["hooks"]["Stop"][:-1]

@@ -396,14 +396,18 @@ async def test_processes_at_the_same_time(make_host, clock, monkeypatch):
     monkeypatch.setattr(health_store, "GLANCE", 30.0)  # on a slow disk the other host may hold the lock for long
     one, two = Moody("raises"), Moody("raises")
     async with make_host(one) as first, make_host(two) as second:
+        # What a host wrote before the clock moved on is written before it does.
+        second.trail.flush()
         await turns(first, 3)
         first.trail.flush()
         await turns(second, 5)
+        second.trail.flush()
         heard = two.recalls()
         clock.advance(30)
         await one_turn(first)
         first.trail.flush()
         await turns(second, 3)
+        second.trail.flush()
         probed = (one.recalls(), two.recalls())
         one.mood = two.mood = "well"
         clock.advance(60)

@@ -52,6 +52,14 @@ def connect_reading(path: Path, *, busy_seconds: float | None = None) -> "apsw.C
     return connection
 
 
+def close_unchanged(connection: "apsw.Connection") -> None:
+    """Close a connection, and leave the log and its index where they are."""
+    sqlite = driver()
+    with contextlib.suppress(sqlite.Error):
+        connection.config(sqlite.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.close()
+
+
 def make_durable(connection: "apsw.Connection", *, secure_delete: bool = False) -> None:
     """Use a write-ahead log, and sync every commit before it returns.
 

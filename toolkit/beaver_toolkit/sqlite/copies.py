@@ -9,7 +9,8 @@ from beaver_toolkit.files import publish, sync
 from beaver_toolkit.locks import PRIVATE
 from beaver_toolkit.sqlite.connections import connect
 from beaver_toolkit.sqlite.errors import DatabaseError, translated
-from beaver_toolkit.sqlite.lease import is_leased, reserved
+from beaver_toolkit.sqlite.lease_lock import is_leased, reserved
+from beaver_toolkit.sqlite.losses import begin_anew
 
 if TYPE_CHECKING:
     import apsw
@@ -70,6 +71,8 @@ def put_in_place(copy: Path, path: Path) -> None:
         draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
         try:
             _copied(copy, draft)
+            # It has fewer commits than the database that had the name before, as it should.
+            begin_anew(path)
             if not publish(draft, path):
                 raise DatabaseError("exists")
         finally:

@@ -2,14 +2,17 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from beaver_toolkit.files import create_once, sweep
 from beaver_toolkit.sqlite import connections
-from beaver_toolkit.sqlite.connections import connect, connect_reading, immediate, make_durable
+from beaver_toolkit.sqlite.connections import close_unchanged, connect, connect_reading, make_durable
 from beaver_toolkit.sqlite.errors import UNWRITABLE, DatabaseError, category_of, driver, faults, translated
-from beaver_toolkit.sqlite.lease import Lease, close_unchanged
+from beaver_toolkit.sqlite.files import make
+from beaver_toolkit.sqlite.lease import Lease
+from beaver_toolkit.sqlite.losses import begin_anew
 from beaver_toolkit.sqlite.migrations import migrate, version_of
 
 if TYPE_CHECKING:
@@ -50,9 +53,9 @@ class Database:
             sweep(path)
             if path.is_symlink():
                 raise DatabaseError("link")  # its log would be beside the file that the link names
-            # Made here, so that it is private from its first moment; SQLite gives -wal and -shm its mode.
             if not path.exists():
-                create_once(path, b"")
+                begin_anew(path)
+                _make(path, migrations)
             return cls(*Lease.open(path, writer, seconds=connections.BUSY_SECONDS))
 
     @classmethod
@@ -106,7 +109,7 @@ class Database:
             return connection
 
         try:
-            connection, lease = Lease.open(path, reader, seconds=connections.BUSY_SECONDS)
+            connection, lease = Lease.open(path, reader, seconds=connections.BUSY_SECONDS, views=True)
         except faults() as error:
             raise why from error
         category = "disk_full" if why.category == "disk_full" else "read_only"
@@ -114,8 +117,8 @@ class Database:
 
     def close(self) -> None:
         """Close the connection."""
-        if fault := self._lease.fault():
-            self._give_up(fault)
+        if self._lease.fault() or self._lease.is_overwritten(self.connection):
+            self._give_up(self._lease.fault())
             return
         with contextlib.suppress(driver().Error):
             self.connection.close()
@@ -141,10 +144,19 @@ class Database:
             raise DatabaseError(self.unwritable)
         with translated(self.connection):
             self.verify()
-            with immediate(self.connection):
-                yield self.connection
+            try:
+                with self._lease.writing(self.connection):
+                    yield self.connection
+            except DatabaseError:
+                self.verify()
+                raise
             # Writing to a file that was deleted succeeds, and no process will ever read it.
             self.verify()
+
+    def empty_log(self) -> None:
+        """Move the log into the database; if another process reads it, the next call or the last close does."""
+        with contextlib.suppress(driver().BusyError):
+            self._lease.checkpoint(self.connection, driver().SQLITE_CHECKPOINT_TRUNCATE)
 
     def _give_up(self, fault: str) -> str:
         """Close the connection to files that lost their names; return what that has cost, as a category."""
@@ -152,6 +164,15 @@ class Database:
         close_unchanged(self.connection)
         self._lease.end()
         return found
+
+
+def _make(path: Path, migrations: Sequence[str]) -> None:
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size:
+        # SQLite would read the log of a lost database as part of a new one, unless that is empty.
+        create_once(path, b"")
+    else:
+        make(path, partial(migrate, scripts=migrations))
 
 
 @contextlib.contextmanager

@@ -5,7 +5,8 @@ file that has no name, and a process that comes later works on another one: both
 sees. Connections therefore hold a lease: a shared lock on a small file beside the database, which records the files
 that they opened. A process that finds other files by these names does not open them while a lease is held.
 
-The record names the files by inode. A file that is overwritten in place keeps its inode and is not noticed.
+The record names the files by inode. A file that is overwritten in place keeps its inode: `commits.py` notices it before
+the next commit.
 """
 
 import contextlib
@@ -15,9 +16,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from beaver_toolkit.locks import POLL_SECONDS, PRIVATE
-from beaver_toolkit.sqlite.connections import NO_INODE, Inode, inode_of
+from beaver_toolkit.locks import POLL_SECONDS
+from beaver_toolkit.sqlite.commits import Commits
+from beaver_toolkit.sqlite.connections import NO_INODE, Inode, close_unchanged, immediate, inode_of
 from beaver_toolkit.sqlite.errors import DatabaseError, driver
+from beaver_toolkit.sqlite.lease_lock import MARK, is_at, lock_file, open_lock, record_in, release, take
+from beaver_toolkit.sqlite.losses import find_loss
 
 if TYPE_CHECKING:
     import apsw
@@ -28,11 +32,10 @@ DOUBT_SECONDS = 2.0
 RESCUE_SECONDS = 5.0
 """How long moving the content of a log into its database waits for other processes that use the log."""
 
-_ENDINGS = ("", "-wal", "-shm")
-_MARK = b"!"
-"""In the record: a process has noticed other files by these names."""
+SETTLED_NS = 3_000_000_000
+"""How old the last change of a folder must be, so that the next one gives it another time on every file system."""
 
-_MOST_RECORDED = 200
+_ENDINGS = ("", "-wal", "-shm")
 
 
 class Lease:
@@ -46,14 +49,19 @@ class Lease:
 
     def __init__(self, path: Path, lock: int | None, *, first: bool) -> None:
         self._names = [f"{path}{ending}" for ending in _ENDINGS]
-        self._lock_file = _lock_file(path)
+        self._lock_file = lock_file(path)
         self._lock = lock
         self._first = first
         self._files: tuple[Inode, ...] = ()
+        self._folder = str(path.parent)
+        self._settled: tuple[int, int, int] | None = None
+        self._path = path
+        self._commits: Commits | None = None
+        self._is_overwritten = False
 
     @classmethod
     def open(
-        cls, path: Path, connect: "Callable[[], apsw.Connection]", *, seconds: float
+        cls, path: Path, connect: "Callable[[], apsw.Connection]", *, seconds: float, views: bool = False
     ) -> "tuple[apsw.Connection, Self]":
         """Return a connection and the lease of its files.
 
@@ -61,6 +69,7 @@ class Lease:
             path: the database.
             connect: opens a connection that has read something, so that SQLite has opened all files.
             seconds: how long to wait for a process that opens or migrates the database.
+            views: whether the connections cannot write, not even into the log's index or the folder.
 
         Raises:
             DatabaseError: `in_use`: a process has files open that lost their names; `locked`: another process takes too
@@ -70,7 +79,7 @@ class Lease:
         while True:
             lease = cls._take(path, seconds)
             try:
-                connection = lease.connection(connect)
+                connection = lease.connection(connect, views=views)
             except BaseException:
                 lease.end()
                 raise
@@ -83,6 +92,8 @@ class Lease:
 
     def fault(self) -> str:
         """Return why the names no longer lead to the opened files, as a category; empty if they do."""
+        if self._is_overwritten:
+            return "overwritten"
         if self._is_intact():
             return ""
         found = self._found()
@@ -101,6 +112,12 @@ class Lease:
             connection: one that may checkpoint.
             fault: the result of `fault`.
         """
+        if fault == "overwritten" or self.is_overwritten(connection):
+            if self._lock is not None:
+                self._mark()
+                # Each process that has the database open notices that this file is gone. SQLite makes it from the log.
+                Path(self._names[2]).unlink(missing_ok=True)
+            return "overwritten"
         engine = driver()
         is_log = fault == "log_removed"
         # Where the database is lost, its log must not become part of the next database of that name.
@@ -109,43 +126,85 @@ class Lease:
         self._mark()
         return "log_lost" if is_log and not is_moved and self._found()[1] != self._files[1] else fault
 
+    @contextlib.contextmanager
+    def writing(self, connection: "apsw.Connection") -> Iterator[None]:
+        """Hold the write lock for a block; commit at its end, or roll all of it back.
+
+        Raises:
+            DatabaseError: `overwritten`: a file was overwritten in place, and acknowledged commits are missing.
+        """
+        try:
+            with immediate(connection) if self._commits is None else self._commits.counted(connection):
+                yield
+        except DatabaseError as error:
+            self._is_overwritten = self._is_overwritten or error.category == "overwritten"
+            raise
+
+    def is_overwritten(self, connection: "apsw.Connection") -> bool:
+        """Return whether acknowledged commits are missing from what a connection sees: a file was overwritten."""
+        engine = driver()
+        try:
+            found = self._commits is not None and self._commits.are_missing(connection)
+        except (engine.CorruptError, engine.NotADBError, engine.IOError):
+            # A checkpoint copies pages of a damaged log into the database without looking at them.
+            found = True
+        except engine.Error:
+            found = False
+        self._is_overwritten = self._is_overwritten or found
+        return self._is_overwritten
+
+    def checkpoint(self, connection: "apsw.Connection", mode: int) -> None:
+        """Move the log into the database, unless a file was overwritten."""
+        if self._commits is None:
+            connection.wal_checkpoint(mode=mode)
+        elif not self.is_overwritten(connection):
+            self._commits.checkpoint(connection, mode)
+
     def end(self) -> None:
         """Release the lease, after the connections are closed."""
         lock, self._lock = self._lock, None
+        commits, self._commits = self._commits, None
         if lock is None:
             return
         try:
             # Released first: of two that end at once, the later one then finds the lock free.
-            _unlock(lock)
-            if _locked(lock, shared=False) and _is_at(lock, self._lock_file) and _MARK not in _record_in(lock):
+            release(lock)
+            if take(lock, shared=False) and is_at(lock, self._lock_file) and MARK not in record_in(lock):
+                if commits is not None and self._files and self._found()[1] == NO_INODE:
+                    commits.keep_closed(self._path)
                 # It stays in a folder that cannot be written.
                 with contextlib.suppress(OSError):
                     self._lock_file.unlink()
         finally:
-            _unlock(lock)
+            release(lock)
             os.close(lock)
+            if commits is not None:
+                commits.close()
 
     @classmethod
     def _take(cls, path: Path, seconds: float) -> Self:
         until = time.monotonic() + seconds
         while True:
-            lock = _lock_of(_lock_file(path))
+            lock = open_lock(lock_file(path))
             if lock is None:
                 return cls(path, None, first=True)
-            first = _locked(lock, shared=False)
-            if (first or _locked(lock, shared=True)) and _is_at(lock, _lock_file(path)):
+            first = take(lock, shared=False)
+            if (first or take(lock, shared=True)) and is_at(lock, lock_file(path)):
                 return cls(path, lock, first=first)
             os.close(lock)
             if time.monotonic() > until:
                 raise DatabaseError("locked")
             time.sleep(POLL_SECONDS)
 
-    def connection(self, connect: "Callable[[], apsw.Connection]") -> "apsw.Connection | None":
+    def connection(self, connect: "Callable[[], apsw.Connection]", *, views: bool) -> "apsw.Connection | None":
         """Return a connection to the files that have the names now, or `None` where they are in doubt.
 
         Args:
             connect: opens a connection that has read something.
+            views: see `open`.
         """
+        if self._lock is not None and not views:
+            self._commits = Commits(self._path)
         if self._first:
             self._make_ready(connect)
         elif self._recorded() != _inodes(self._found()):
@@ -160,8 +219,10 @@ class Lease:
         return None
 
     def _make_ready(self, connect: "Callable[[], apsw.Connection]") -> None:
-        if self._lock is not None and _MARK in _record_in(self._lock):
+        if self._lock is not None and MARK in record_in(self._lock):
             self._set_aside(*self._recorded()[:2])
+        if self._commits is not None:
+            find_loss(self._path, self._commits)
         if NO_INODE in self._found():
             # Files that were there before and after a connection was opened are those that it opened.
             close_unchanged(connect())
@@ -174,19 +235,32 @@ class Lease:
                 Path(self._names[1]).replace(f"{self._names[1]}.replaced")
 
     def _is_intact(self) -> bool:
-        """Return whether all files are certainly those that were opened; quick, because each use asks."""
-        stat, (database, log, index), files = os.stat, self._names, self._files
+        """Return whether all files are certainly those that were opened; quick, because each use asks.
+
+        To give a name to another file changes the folder, so a folder without a change since the last look at the files
+        answers for them.
+        """
+        stat = os.stat
         try:
-            one, two, three = stat(database), stat(log), stat(index)
+            folder = stat(self._folder)
+            state = folder.st_dev, folder.st_ino, folder.st_mtime_ns
+            if state == self._settled:
+                return True
+            one, two, three = map(stat, self._names)
         except OSError:
             return False
-        return files == ((one.st_dev, one.st_ino), (two.st_dev, two.st_ino), (three.st_dev, three.st_ino))
+        if self._files != ((one.st_dev, one.st_ino), (two.st_dev, two.st_ino), (three.st_dev, three.st_ino)):
+            return False
+        # Changes within a tick of the file system's clock give the folder the same time.
+        if time.time_ns() - folder.st_mtime_ns > SETTLED_NS:
+            self._settled = state
+        return True
 
     def _found(self) -> tuple[Inode, ...]:
         return tuple(map(inode_of, self._names))
 
     def _recorded(self) -> list[int]:
-        return [] if self._lock is None else [int(word) for word in _record_in(self._lock).split() if word.isdigit()]
+        return [] if self._lock is None else [int(word) for word in record_in(self._lock).split() if word.isdigit()]
 
     def _record(self) -> bool:
         """Record the opened files, and let other processes open them; return whether the record is in force."""
@@ -201,54 +275,14 @@ class Lease:
             self.end()
             return True
         # Another process may take the lock between the two kinds.
-        is_shared = _locked(self._lock, shared=True) and _is_at(self._lock, self._lock_file)
+        is_shared = take(self._lock, shared=True) and is_at(self._lock, self._lock_file)
         return is_shared and self._recorded() == inodes
 
     def _mark(self) -> None:
         """Tell the next process that opens the database alone to look whether the log belongs to it."""
-        if self._lock is not None and _MARK not in _record_in(self._lock):
+        if self._lock is not None and MARK not in record_in(self._lock):
             with contextlib.suppress(OSError):
-                os.pwrite(self._lock, b" " + _MARK, os.fstat(self._lock).st_size)
-
-
-@contextlib.contextmanager
-def reserved(path: Path) -> Iterator[None]:
-    """Keep connections from opening a database for a block, so that a file can be put in its place.
-
-    Raises:
-        DatabaseError: `in_use`: a process has it open, or a database that lost its name.
-    """
-    lock = _lock_of(_lock_file(path))
-    if lock is None:
-        yield
-        return
-    try:
-        if not _locked(lock, shared=False) or not _is_at(lock, _lock_file(path)):
-            raise DatabaseError("in_use")
-        try:
-            yield
-        finally:
-            # Removed under the lock: a process that waits for it finds that the file has lost its name.
-            if _MARK not in _record_in(lock):
-                with contextlib.suppress(OSError):
-                    _lock_file(path).unlink()
-            _unlock(lock)
-    finally:
-        os.close(lock)
-
-
-def is_leased(path: Path) -> bool:
-    """Return whether a process may have a database open, or one that lost this name; makes no file."""
-    if not _lock_file(path).exists():
-        return False
-    lock = _lock_of(_lock_file(path))
-    if lock is None:
-        return False
-    try:
-        return not _locked(lock, shared=False)
-    finally:
-        _unlock(lock)
-        os.close(lock)
+                os.pwrite(self._lock, b" " + MARK, os.fstat(self._lock).st_size)
 
 
 def _move_log(connection: "apsw.Connection", mode: int) -> bool:
@@ -269,65 +303,6 @@ def _move_log(connection: "apsw.Connection", mode: int) -> bool:
             return bool(pages == moved)
 
 
-def close_unchanged(connection: "apsw.Connection") -> None:
-    """Close a connection, and leave the log and its index where they are."""
-    engine = driver()
-    with contextlib.suppress(engine.Error):
-        connection.config(engine.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        connection.close()
-
-
 def _inodes(files: Iterable[Inode]) -> list[int]:
     # Without the device: containers number the same one differently.
     return [inode for _, inode in files]
-
-
-def _lock_file(path: Path) -> Path:
-    return path.with_name(f".{path.name}.open.lock")
-
-
-def _lock_of(path: Path) -> int | None:
-    """Open the lock file; `None` in a folder that cannot be written, and on a system or a disk without such locks."""
-    try:
-        import fcntl  # noqa: PLC0415 - Windows lacks it; there an open file cannot be removed
-
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, PRIVATE)
-    except (ImportError, OSError):
-        return None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return lock
-    except OSError:
-        os.close(lock)
-        return None
-    fcntl.flock(lock, fcntl.LOCK_UN)
-    return lock
-
-
-def _locked(lock: int, *, shared: bool) -> bool:
-    """Take the lock, or change its kind; return whether it was free."""
-    import fcntl  # noqa: PLC0415 - see `_lock_of`
-
-    try:
-        fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _unlock(lock: int) -> None:
-    import fcntl  # noqa: PLC0415 - see `_lock_of`
-
-    # A forked child has the same lock: closing alone would leave it to the child.
-    fcntl.flock(lock, fcntl.LOCK_UN)
-
-
-def _record_in(lock: int) -> bytes:
-    return os.pread(lock, _MOST_RECORDED, 0)
-
-
-def _is_at(lock: int, path: Path) -> bool:
-    """Return whether the lock file still has its name: the process that releases it last removes it."""
-    found = os.fstat(lock)
-    return inode_of(path) == (found.st_dev, found.st_ino)

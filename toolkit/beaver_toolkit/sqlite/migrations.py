@@ -1,7 +1,7 @@
 """Brings a database to the schema of this version: forward only, in one transaction."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -25,34 +25,42 @@ def read_migrations(package: str) -> tuple[str, ...]:
 
 def version_of(connection: "apsw.Connection") -> int:
     """Return the version of a database, 0 for an empty one."""
-    if connection.table_exists("main", "schema_version"):
+    if _has_history(connection):
         return int(connection.execute("SELECT coalesce(max(version), 0) FROM schema_version").get)
     return int(connection.pragma("user_version"))
 
 
-def migrate(connection: "apsw.Connection", scripts: Sequence[str], *, history: bool = False) -> None:
-    """Apply the scripts that a database lacks, in one transaction.
+def migrate(connection: "apsw.Connection", scripts: Sequence[str]) -> None:
+    """Apply the scripts that a database lacks, in one transaction; keep the time of each in the table `schema_version`.
+
+    Databases of earlier versions kept the version in `user_version`, which is the number of commits now.
 
     Args:
         connection: a connection that may write.
         scripts: all scripts, oldest first.
-        history: keep the versions with the time of each in the table `schema_version`, not in `user_version`.
 
     Raises:
         DatabaseError: the category is `newer`: a newer version of the program wrote the database.
     """
-    if version_of(connection) == len(scripts):
+    if version_of(connection) == len(scripts) and _has_history(connection):
         return
     with immediate(connection):
         # Read again under the lock: another process may have been faster.
         done = version_of(connection)
         if done > len(scripts):
             raise DatabaseError("newer")
-        if history and done == 0:
+        if not _has_history(connection):
             connection.execute(_HISTORY)
-        for number, script in enumerate(scripts[done:], done + 1):
+            _keep(connection, range(1, done + 1))
+        for script in scripts[done:]:
             connection.execute(script)
-            if history:
-                connection.execute("INSERT INTO schema_version VALUES (?, ?)", (number, time.time_ns() // 1000))
-        if not history:
-            connection.pragma("user_version", len(scripts))
+        _keep(connection, range(done + 1, len(scripts) + 1))
+
+
+def _keep(connection: "apsw.Connection", versions: Iterable[int]) -> None:
+    now = time.time_ns() // 1000
+    connection.executemany("INSERT INTO schema_version VALUES (?, ?)", [(version, now) for version in versions])
+
+
+def _has_history(connection: "apsw.Connection") -> bool:
+    return connection.table_exists("main", "schema_version")

@@ -2,6 +2,7 @@
 
 from beaver_hostspecs.conformance.plugins import (
     capture,
+    compaction,
     deadlines,
     description,
     offers,
@@ -15,6 +16,7 @@ PLUGIN_CASES = (
     *description.CASES,
     *turns.CASES,
     *capture.CASES,
+    *compaction.CASES,
     *secrecy.CASES,
     *deadlines.CASES,
     *shutdown.CASES,

@@ -9,18 +9,24 @@ from beaver_hostspecs.conformance.plugins.harness import PluginHarness
 from beaver_hostspecs.conformance.plugins.interruption import Stepped, interrupt
 from beaver_hostspecs.conformance.plugins.scenes import MOST_POINTS, QUESTION, demand, teach
 from beaver_hostspecs.conformance.plugins.turns import RESULTS
-from beaver_hostspecs.testing import RecordingReport, make_answer
-from beaver_hostspecs.turns import DropReason, Turn
+from beaver_hostspecs.testing import RecordingReport, make_answer, make_compaction
+from beaver_hostspecs.turns import DropReason, Trust, Turn
 
 LONGEST_BLOCK = 1.0
 """Seconds that a plugin must not hold the event loop for; a busy machine may hold it for less by itself."""
 
-TURN_HOOKS = ("before_prompt", "on_tool_result", "after_prompt", "on_turn_dropped")
+TURN_HOOKS = ("before_prompt", "on_tool_result", "after_prompt", "on_turn_dropped", "before_compaction")
+"""The hooks of a running session; the host calls them while turns go on."""
+
+REST = {
+    "result": RESULTS[0], "answer": make_answer(), "reason": DropReason.FAILED,
+    "compaction": make_compaction(trust=Trust.FULL),
+}  # fmt: skip
+"""What these hooks get besides the turn and the report."""
 
 
 def _begin(driven: Driven, hook: str, turn: Turn, report: RecordingReport) -> Coroutine[Any, Any, object] | None:
-    rest = {"result": RESULTS[0], "answer": make_answer(), "reason": DropReason.FAILED}
-    return driven.coroutine(hook, turn=turn, report=report, **rest)
+    return driven.coroutine(hook, turn=turn, report=report, **REST)
 
 
 def _cancelled(hook: str) -> Callable[[PluginHarness], Awaitable[None]]:
@@ -39,7 +45,7 @@ def _cancelled(hook: str) -> Callable[[PluginHarness], Awaitable[None]]:
 
 async def _cancelled_at(driven: Driven, hook: str, point: int) -> bool:
     turn = driven.turn_of(f"{QUESTION} It is cancelled.")
-    if hook != "before_prompt":
+    if hook not in {"before_prompt", "before_compaction"}:
         await driven.before(turn)
     running = _begin(driven, hook, turn, driven.report(driven.deadline(hook)))
     if running is None:

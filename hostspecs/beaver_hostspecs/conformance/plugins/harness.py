@@ -34,6 +34,8 @@ class PluginCard:
         holds_secret: its settings hold a credential.
         offers_tools: it offers tools to the model.
         offers_commands: it offers commands to the user.
+        confirms_compaction: it implements `before_compaction`, and what it confirms survives the process. New in
+            contract 1.1, and `False` by default.
         notes: a sentence about a field, by its name.
     """
 
@@ -46,6 +48,7 @@ class PluginCard:
     holds_secret: bool = field(default=True, validator=_a_bool)
     offers_tools: bool = field(default=True, validator=_a_bool)
     offers_commands: bool = field(default=True, validator=_a_bool)
+    confirms_compaction: bool = field(default=False, validator=_a_bool)
     notes: Mapping[str, str] = field(default=freeze({}), converter=freeze, validator=_notes_about_fields)
 
     def can(self, flag: str) -> bool:

@@ -8,14 +8,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from beaver_hostspecs.conformance.cases import Case
-from beaver_hostspecs.conformance.plugins.deadlines import TURN_HOOKS
+from beaver_hostspecs.conformance.plugins.deadlines import REST, TURN_HOOKS
 from beaver_hostspecs.conformance.plugins.driver import Driven, contained, made
 from beaver_hostspecs.conformance.plugins.harness import PluginHarness
 from beaver_hostspecs.conformance.plugins.interruption import PROMPT, interrupt
 from beaver_hostspecs.conformance.plugins.scenes import QUESTION, demand, need, teach
 from beaver_hostspecs.conformance.plugins.turns import RESULTS
-from beaver_hostspecs.testing import make_answer
-from beaver_hostspecs.turns import DropReason
 
 DESCRIPTORS = ("/proc/self/fd", "/dev/fd")
 OF_THE_LOOP = "asyncio_"
@@ -74,8 +72,7 @@ async def _again(harness: PluginHarness) -> None:
 
 async def _stop_within(driven: Driven, hook: str) -> None:
     """Stop the plugin while a hook waits; the hook may end in any way, but must end."""
-    rest = {"result": RESULTS[0], "answer": make_answer(), "reason": DropReason.FAILED}
-    running = driven.coroutine(hook, turn=driven.turn_of(QUESTION), report=driven.report(), **rest)
+    running = driven.coroutine(hook, turn=driven.turn_of(QUESTION), report=driven.report(), **REST)
     task = None if running is None else asyncio.ensure_future(contained(running, hook))
     await asyncio.sleep(0)
     await driven.stop()

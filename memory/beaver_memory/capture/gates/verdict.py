@@ -8,6 +8,7 @@ import attrs
 from attrs import field
 
 from beaver_memory.capture.records import Candidate
+from beaver_memory.records import Owner
 
 
 def _never(_: str) -> bool:
@@ -19,7 +20,7 @@ class Occasion:
     """The turn in which a candidate was found.
 
     Attributes:
-        owner: whose memory it would become, as text for counting.
+        owner: whose memory it would become.
         project: the project of the turn.
         paths: the files that the turn is about.
         tags: labels of the turn.
@@ -28,7 +29,7 @@ class Occasion:
         known: texts that memory holds already and that are near to the candidates.
     """
 
-    owner: str = ""
+    owner: Owner = field(factory=Owner)
     project: str = ""
     paths: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()

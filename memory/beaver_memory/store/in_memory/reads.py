@@ -1,6 +1,6 @@
 """Questions about visible memories."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from beaver_memory.filters import Filters
@@ -9,9 +9,8 @@ from beaver_memory.store.bounds import bounded
 from beaver_memory.store.changes import visible_history
 from beaver_memory.store.in_memory.tables import Database, OwnerTable, Row
 from beaver_memory.store.in_memory.visibility import condition, said
-from beaver_memory.store.labels import folded
-from beaver_memory.store.people import ranked
-from beaver_memory.texts import cleaned
+from beaver_memory.store.people import mentions, ranked
+from beaver_memory.texts import cleaned_all
 
 
 def tables_of(database: Database, filters: Filters) -> list[OwnerTable]:
@@ -73,9 +72,10 @@ def people(database: Database, filters: Filters, query: str, limit: int) -> list
     found = [
         person
         for table in tables_of(database, filters)
-        for person in _mentioned(sorted((row.memory for row in table.rows.values() if is_visible(row)), key=_id))
+        for memory in sorted((row.memory for row in table.rows.values() if is_visible(row)), key=_id)
+        for person in mentions(cleaned_all(memory.related_people), said(memory))
     ]
-    return ranked([person for person in found if folded(query) in folded(person.name)], limit)
+    return ranked(found, query, limit)
 
 
 def scoped(table: OwnerTable, scopes: Collection[str]) -> list[int]:
@@ -87,19 +87,6 @@ def scoped(table: OwnerTable, scopes: Collection[str]) -> list[int]:
 def age(memory: Memory) -> tuple[datetime, int]:
     """Return the place of a memory in time."""
     return said(memory), memory.id
-
-
-def _mentioned(memories: Sequence[Memory]) -> list[Person]:
-    """Return the people of memories, by the name that the first of the memories gives them."""
-    names: dict[str, str] = {}
-    times: dict[str, list[datetime]] = {}
-    for memory in memories:
-        for key, name in {folded(name): cleaned(name) for name in memory.related_people}.items():
-            names.setdefault(key, name)
-            times.setdefault(key, []).append(said(memory))
-    return [
-        Person(name=name, mention_count=len(times[key]), last_mentioned=max(times[key])) for key, name in names.items()
-    ]
 
 
 def _id(memory: Memory) -> int:

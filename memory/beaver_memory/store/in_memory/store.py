@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import attrs
@@ -10,7 +10,7 @@ import attrs
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import Change, Kept, Memory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import bounded, usable
 from beaver_memory.store.in_memory import embeddings, figures, reads, word_search, writes
 from beaver_memory.store.in_memory.tables import Database, OwnerTable, key_of, last_of, newer
@@ -55,6 +55,11 @@ class InMemoryStore:
         """Store memories that the store does not hold yet, all or none; return the outcome of each, in order."""
         with self._analysed() as database:
             return writes.remember(database, items, now, mention=mention)
+
+    def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
+        """Store a memory and end the time of others, in one transaction; see `MemoryStore.supersede`."""
+        with self._analysed() as database:
+            return writes.supersede(database, item, ids, filters, at=at, now=now)
 
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
@@ -132,6 +137,33 @@ class InMemoryStore:
         kept = _cleaned_summary(summary)
         with self._locked() as database:
             database.made(owner).summaries[kept.agent, kept.session] = kept
+
+    # --- Capture ------------------------------------------------------------------------------------------------
+
+    def spent(self, owner: Owner, day: date) -> CaptureSpend:
+        """Return what the capture of an owner's memories has taken on a day."""
+        with self._owned(owner) as table:
+            return table.capture_days.get(day, CaptureSpend())
+
+    def spend(self, owner: Owner, day: date, amount: CaptureSpend, most: CaptureSpend) -> bool:
+        """Add to what capture takes on a day, unless a number that grows would be greater than that of `most`."""
+        with self._locked() as database:
+            days = database.made(owner).capture_days
+            there = days.get(day, CaptureSpend())
+            fits = there.fits(amount, most)
+            if fits:
+                days[day] = there.plus(amount)
+            return fits
+
+    def captured(self, owner: Owner, turns: Collection[str]) -> set[str]:
+        """Return those turns from which the owner's memories were captured, whatever was found in them."""
+        with self._owned(owner) as table:
+            return {turn for turn in turns if cleaned(turn) in table.captured_turns}
+
+    def mark_captured(self, owner: Owner, turns: Collection[str]) -> None:
+        """Record that an owner's memories were captured from turns."""
+        with self._locked() as database:
+            database.made(owner).captured_turns.update(map(cleaned, turns))
 
     # --- Questions of an index ----------------------------------------------------------------------------------
 
@@ -225,6 +257,10 @@ class InMemoryStore:
         """Return the problems of the store, one sentence each; an empty list if it is whole."""
         with self._locked() as database:
             return figures.problems(database.tables.values())
+
+    def damaged(self, owner: Owner) -> list[DamagedEntry]:  # noqa: ARG002 - the protocol names it
+        """Return no rows: none is stored."""
+        return []
 
     # --- One tenant ---------------------------------------------------------------------------------------------
 

@@ -4,13 +4,13 @@ import itertools
 import secrets
 import threading
 from collections.abc import Hashable, Iterable
-from datetime import datetime
+from datetime import date, datetime
 from typing import Protocol, TypeVar
 
 import attrs
 from attrs import field
 
-from beaver_memory.records import Change, Memory, Owner, SessionSummary
+from beaver_memory.records import CaptureSpend, Change, Memory, Owner, SessionSummary
 from beaver_memory.store.bounds import bounded
 from beaver_memory.store.labels import labels_of, narrow_labels
 from beaver_memory.store.protocol import IndexRow, VectorRow
@@ -62,6 +62,8 @@ class OwnerTable:
         vectors: the embeddings by model, each in the order of versions.
         twins: the ids of equal memories, by `twin_key`.
         summaries: the summaries of sessions, by agent and session.
+        capture_days: what capture took on each day.
+        captured_turns: the turns from which memories were captured.
     """
 
     owner: Owner
@@ -71,6 +73,8 @@ class OwnerTable:
     vectors: dict[str, dict[int, VectorRow]] = field(factory=dict)
     twins: dict[Hashable, set[int]] = field(factory=dict)
     summaries: dict[tuple[str, str], SessionSummary] = field(factory=dict)
+    capture_days: dict[date, CaptureSpend] = field(factory=dict)
+    captured_turns: set[str] = field(factory=set)
 
     def put(self, row: Row) -> None:
         """Store a new or changed memory, with a new version."""

@@ -9,7 +9,7 @@ import attrs
 from beaver_hostspecs.tokens import estimate_tokens
 from beaver_memory.filters import Filters
 from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner
-from beaver_memory.store.changes import changed, columns, later_end
+from beaver_memory.store.changes import changed, columns, later_end, view_of
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.in_memory.reads import visible
 from beaver_memory.store.in_memory.tables import Database, OwnerTable, Row, index_row, key_of, twin_key
@@ -35,6 +35,20 @@ def remember(database: Database, items: Sequence[Analysed], now: datetime, *, me
     return [_keep(database, row, now, mention=mention) for row in rows]
 
 
+def supersede(
+    database: Database, item: Analysed, ids: Iterable[int], filters: Filters, *, at: datetime, now: datetime
+) -> Kept:
+    """Add a memory and end others; see `MemoryStore.supersede`."""
+    (kept,) = remember(database, [item], now, mention=True)
+    view, fields = view_of(item, filters), {"valid_until": at, "superseded_by": kept.id}
+    ended = tuple(
+        id_
+        for id_ in dict.fromkeys(ids)
+        if id_ != kept.id and change(database, id_, view, event="DELETE", now=now, fields=fields) is not None
+    )
+    return attrs.evolve(kept, superseded=ended)
+
+
 def is_there(database: Database, item: Analysed, now: datetime) -> bool:
     """Return whether `remember` would find a memory."""
     row = _new_row(item, now)
@@ -58,6 +72,9 @@ def forget(database: Database, ids: Iterable[int], filters: Filters, now: dateti
     gone, homes = list(visible(database, dict.fromkeys(ids), filters)), database.tenant(filters.tenant).homes
     for id_ in gone:
         homes.pop(id_).erase(id_, now)
+    for table in database.found(filters.owners):
+        for row in [row for row in table.rows.values() if row.memory.superseded_by in gone]:
+            _alter(table, row, event="UPDATE", now=moment(micros(now)), fields={"superseded_by": None})
     return gone
 
 

@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from beaver_memory.records import Owner
-from beaver_memory.store.checksums import change_checksum, vector_checksum
+from beaver_memory.records import DamagedEntry, Owner
+from beaver_memory.store.checksums import CHECKED, change_checksum, vector_checksum
+from beaver_memory.store.counts import wrong_count
+from beaver_memory.store.damaged_entries import SUMMARY, entry_of
 from beaver_memory.store.postgres.embeddings import data_of
 from beaver_memory.store.postgres.owners import OwnerKey, all_owners
+from beaver_memory.store.postgres.people import whole_summary
 from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.rows import COLUMNS, folded_of, is_whole, labels_of, stored_of
 from beaver_memory.store.postgres.words import words_of
@@ -17,10 +20,11 @@ AT_ONCE = 2_000
 """Rows that are read at once."""
 
 _RULES = (
-    ("wrong_counts_of_owners", "owners have wrong counts"),
+    ("wrong_counts_of_owners", "owners have wrong counts of terms"),
     ("wrong_versions", "memories have versions that do not exist yet"),
     ("wrong_twins", "versions are used twice"),
     ("wrong_ids", "memories have ids that no process has taken"),
+    ("wrong_successors", "memories name successors that do not exist"),
     ("wrong_texts", "memories have no texts, or texts no memory"),
     ("wrong_embeddings", "embeddings do not belong to their memories"),
     ("wrong_counts_of_embeddings", "owners have wrong counts of embeddings"),
@@ -50,11 +54,14 @@ def problems(connection: Any) -> list[str]:
 
 
 def damage(connection: Any, tenants: Iterable[tuple[int, str]]) -> Iterator[str]:
-    """Yield the rows of tenants that do not have their checksum, or the columns that are made from others."""
+    """Yield the rows of tenants that have vanished, fail their checksums, or differ from what they are made of."""
     for tenant, name in tenants:
+        for user, counted, there in connection.execute(_SQL["miscounted_owners"], {"tenant": tenant}).fetchall():
+            yield wrong_count(Owner(tenant=name, user=user), counted, there)
         owners = all_owners(connection, tenant)
         yield from (f"{what} (tenant {name!r})." for what in _damaged_memories(connection, tenant, owners))
         yield from (f"{what} (tenant {name!r})." for what in _damaged_others(connection, tenant))
+        yield from (f"{what} (tenant {name!r})." for what in _damaged_summaries(connection, tenant, owners))
 
 
 def _damaged_memories(connection: Any, tenant: int, owners: dict[int, Owner]) -> Iterator[str]:
@@ -78,6 +85,31 @@ def _damaged_others(connection: Any, tenant: int) -> Iterator[str]:
     for id_, model, half, raw, checksum in connection.execute(_SQL["vectors"], {"tenant": tenant}, binary=True):
         if vector_checksum(id_, model, data_of(half, raw)) != checksum:
             yield f"An embedding of memory {id_} is damaged"
+
+
+def _damaged_summaries(connection: Any, tenant: int, owners: dict[int, Owner]) -> Iterator[str]:
+    for number, *row in connection.execute(_SQL["summaries"], {"tenant": tenant}, binary=True):
+        if number not in owners or whole_summary(owners[number], row) is None:
+            yield f"The summary of session {row[1]!a} is damaged"
+
+
+def damaged_rows(connection: Any, key: OwnerKey, owner: Owner) -> Iterator[DamagedEntry]:
+    """Yield the rows of an owner that fail their checksums, as far as they can be read."""
+    given, owners, ids = {"tenant": key.tenant}, {key.owner: owner}, set[int]()
+    for id_, number, _, _, _, *row in _pages(connection, _SQL["memories_after"].format(columns=COLUMNS), key.tenant):
+        if number == key.owner:
+            ids.add(id_)
+            if not is_whole(row, owners):
+                yield entry_of("memory", id_, owner, dict(zip(CHECKED, row, strict=False)))
+    for id_, event, at, old, new, checksum in connection.execute(_SQL["histories"], given, binary=True):
+        if id_ in ids and change_checksum(id_, event, at, old, new) != checksum:
+            yield entry_of("history", id_, owner, {"event": event, "at": at, "old": old, "new": new})
+    for id_, model, half, raw, checksum in connection.execute(_SQL["vectors"], given, binary=True):
+        if id_ in ids and vector_checksum(id_, model, data_of(half, raw)) != checksum:
+            yield entry_of("embedding", id_, owner, {"model": model, "data": data_of(half, raw)})
+    for number, *row in connection.execute(_SQL["summaries"], given, binary=True):
+        if number == key.owner and whole_summary(owner, row) is None:
+            yield entry_of("summary", ascii(row[1]), owner, dict(zip(SUMMARY, row, strict=False)))
 
 
 def _pages(connection: Any, sql: str, tenant: int) -> Iterator[Any]:

@@ -3,17 +3,19 @@
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from beaver_hostspecs import Secret
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import Change, Kept, Memory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import usable
 from beaver_memory.store.candidate_store import CandidateRows, Wanted
+from beaver_memory.store.changes import view_of
 from beaver_memory.store.postgres import (
+    captures,
     embeddings,
     inserts,
     integrity,
@@ -113,6 +115,15 @@ class PostgresStore:
         with self._writing(pipelined=len(items) < inserts.COPIED) as connection:
             return upsert.remember(connection, items, keys, ids, now, mention=mention)
 
+    def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
+        """Store a memory and end the time of others, in one transaction; see `MemoryStore.supersede`."""
+        keys, new_ids = self._prepared([item])
+        view = view_of(item, filters)
+        with self._writing() as connection:
+            (kept,) = upsert.remember(connection, [item], keys, new_ids, now, mention=True)
+            which = seen(connection, self._owners, view)
+            return upsert.ended(connection, which, kept, ids, at=at, now=now)
+
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
         with self._connector.reading() as connection:
@@ -177,7 +188,9 @@ class PostgresStore:
         PostgreSQL keeps the erased rows in its files until VACUUM removes them.
         """
         with self._connector.writing() as connection:
-            return update.forget(connection, seen(connection, self._owners, filters), ids, now)
+            which = seen(connection, self._owners, filters)
+            every = seen(connection, self._owners, Filters(owners=filters.owners, lapsed=True, now=now))
+            return update.forget(connection, which, every, ids, now)
 
     def history(self, id_: int, filters: Filters) -> list[Change]:
         """Return the visible history of a visible memory, oldest first; changes in hidden stores are left out."""
@@ -195,12 +208,35 @@ class PostgresStore:
     def summaries(self, owner: Owner, *, limit: int) -> list[SessionSummary]:
         """Return the newest session summaries."""
         with self._owned(owner) as (connection, key):
-            return people.summaries(connection, key, limit)
+            return people.summaries(connection, key, owner, limit)
 
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
         """Store a session's summary in place of an earlier one."""
         with self._connector.reading() as connection:
-            people.summarise(connection, self._owners.give(connection, owner), summary)
+            people.summarise(connection, self._owners.give(connection, owner), owner, summary)
+
+    # --- Capture ------------------------------------------------------------------------------------------------
+
+    def spent(self, owner: Owner, day: date) -> CaptureSpend:
+        """Return what the capture of an owner's memories has taken on a day."""
+        with self._owned(owner) as (connection, key):
+            return captures.spent(connection, key, day)
+
+    def spend(self, owner: Owner, day: date, amount: CaptureSpend, most: CaptureSpend) -> bool:
+        """Add to what capture takes on a day, unless a number that grows would be greater than that of `most`."""
+        with self._connector.reading() as connection:
+            return captures.spend(connection, self._owners.give(connection, owner), day, amount, most)
+
+    def captured(self, owner: Owner, turns: Collection[str]) -> set[str]:
+        """Return those turns from which the owner's memories were captured, whatever was found in them."""
+        with self._owned(owner) as (connection, key):
+            return captures.captured(connection, key, turns)
+
+    def mark_captured(self, owner: Owner, turns: Collection[str]) -> None:
+        """Record that an owner's memories were captured from turns."""
+        if turns:
+            with self._connector.reading() as connection:
+                captures.mark_captured(connection, self._owners.give(connection, owner), turns)
 
     # --- Questions of an index ----------------------------------------------------------------------------------
 
@@ -345,6 +381,12 @@ class PostgresStore:
         """Return the problems of the store, one sentence each; an empty list if it is whole."""
         with self._connector.moment() as connection:
             return integrity.problems(connection)
+
+    def damaged(self, owner: Owner) -> list[DamagedEntry]:
+        """Return the rows of an owner that fail their checksums, as far as they can be read."""
+        with self._connector.moment() as connection:
+            key = self._owners.key(connection, owner)
+            return [] if key is None else [*integrity.damaged_rows(connection, key, owner)]
 
     # --- One tenant ---------------------------------------------------------------------------------------------
 

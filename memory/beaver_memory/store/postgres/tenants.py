@@ -12,7 +12,6 @@ from beaver_memory.texts import cleaned
 _SQL = postgres_queries("tenants")
 
 _RULES = (
-    ("wrong_counts_of_owners", "owners have wrong counts"),
     ("wrong_texts", "memories have no texts, or texts no memory"),
     ("wrong_embeddings", "embeddings do not belong to their memories"),
 )

@@ -26,7 +26,7 @@ _SQL = postgres_queries("update")
 _LABELLED = frozenset({"tags", "related_files", "related_people"})
 _NOTHING: Mapping[str, Any] = {
     **dict.fromkeys(("store", "type", "scope", "project", "session", "agent", "source", "speaker", "origin"), ""),
-    **dict.fromkeys(("expires_at", "valid_from", "valid_until", "last_accessed_at")),
+    **dict.fromkeys(("expires_at", "valid_from", "valid_until", "last_accessed_at", "superseded_by")),
     **dict.fromkeys(("pinned", "token_count", "length"), 0),
     **dict.fromkeys(("tags", "keywords", "related_files", "related_people", "facts"), "[]"),
     **dict.fromkeys(("title", "summary", "narrative", "evidence"), ""),
@@ -66,14 +66,26 @@ def change(
     return after.memory
 
 
-def forget(connection: Any, seen: Seen, ids: Sequence[int], now: datetime) -> list[int]:
-    """Erase visible memories, within one transaction; return their ids, in order."""
+def forget(connection: Any, seen: Seen, every: Seen, ids: Sequence[int], now: datetime) -> list[int]:
+    """Erase visible memories, within one transaction; return their ids, in order.
+
+    Args:
+        connection: a connection.
+        seen: what the caller sees.
+        every: all memories of the same owners; those that name a forgotten one as their successor name none from then
+            on.
+        ids: the memories.
+        now: the present moment.
+    """
     found = locked(connection, seen, ids)
     by_owner: dict[OwnerKey, list[Stored]] = defaultdict(list)
     for id_ in sorted(found):
         by_owner[key_of(seen, found[id_].memory)].append(found[id_])
     for key in sorted(by_owner, key=lambda each: each.owner):
         _erase(connection, key, by_owner[key], micros(now))
+    gone = {"tenant": seen.tenant, "ids": [*found]}
+    for (id_,) in connection.execute(_SQL["predecessors"], gone).fetchall() if found else ():
+        change(connection, every, id_, event="UPDATE", now=now, fields={"superseded_by": None})
     return [id_ for id_ in dict.fromkeys(ids) if id_ in found]
 
 

@@ -13,7 +13,8 @@ from beaver_memory.store.postgres.inserts import insert
 from beaver_memory.store.postgres.owners import OwnerKey
 from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.rows import COLUMNS, Stored, new_values, stored_of, with_checksum
-from beaver_memory.store.postgres.update import add_history, checksum_of, entry_of
+from beaver_memory.store.postgres.seen import Seen
+from beaver_memory.store.postgres.update import add_history, change, checksum_of, entry_of
 from beaver_memory.store.postgres.versions import lock_owners, take_versions
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.texts import cleaned, cleaned_all, micros, micros_or_none, moment, moment_or_none
@@ -99,6 +100,17 @@ def remember(
             kept.append(Kept(id=same.id, outcome="duplicate", mentions=same.mentions))
     _write(connection, known, keys, micros(now))
     return kept
+
+
+def ended(connection: Any, seen: Seen, kept: Kept, ids: Sequence[int], *, at: datetime, now: datetime) -> Kept:
+    """End visible memories in favour of one that was kept, within its transaction; see `MemoryStore.supersede`."""
+    fields = {"valid_until": at, "superseded_by": kept.id}
+    which = tuple(
+        id_
+        for id_ in dict.fromkeys(ids)
+        if id_ != kept.id and change(connection, seen, id_, event="DELETE", now=now, fields=fields) is not None
+    )
+    return attrs.evolve(kept, superseded=which)
 
 
 def knows(connection: Any, items: Sequence[Analysed], keys: Mapping[Owner, OwnerKey], now: datetime) -> list[bool]:

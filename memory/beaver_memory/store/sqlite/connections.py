@@ -9,7 +9,7 @@ replaced, it raises an error instead of writing to a lost file. The same holds f
 import contextlib
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -27,10 +27,11 @@ from beaver_memory.store.sqlite.preparation import (
     view,
 )
 from beaver_memory.store.sqlite.row_sums import register
-from beaver_toolkit.sqlite.connections import NO_INODE, connect, connect_reading, immediate, inode_of
+from beaver_toolkit.sqlite.connections import NO_INODE, close_unchanged, connect, connect_reading, inode_of
 from beaver_toolkit.sqlite.errors import UNWRITABLE, DatabaseError, category_of, faults
 from beaver_toolkit.sqlite.files import sweep
-from beaver_toolkit.sqlite.lease import Lease, close_unchanged
+from beaver_toolkit.sqlite.lease import Lease
+from beaver_toolkit.sqlite.losses import losses_of
 from beaver_toolkit.sqlite.migrations import read_migrations
 from beaver_toolkit.sqlite.readers import ReaderPool
 from beaver_toolkit.sqlite.secure_delete import ClearingFiles
@@ -41,6 +42,9 @@ PATIENCE = 30.0
 _CLEANER_PATIENCE = 0.2
 _CACHE_KIB = {"reader": 8_192, "writer": 32_768, "cleaner": 1_024}
 _LOG_PAGES = 1_000
+
+LossTold = Callable[[int], object]
+"""Receives the number of acknowledged commits that are missing from the database."""
 
 _FAULTS = (StoreError, DatabaseError, apsw.Error, OSError)
 
@@ -58,6 +62,7 @@ class Connector:
             long.
         migrating: receives the progress when a database of an earlier version is brought to this one.
         damage: notes rows that fail their checksums.
+        lost: receives the number of acknowledged commits that are missing, whenever more are.
     """
 
     def __init__(
@@ -68,6 +73,7 @@ class Connector:
         patience: float = PATIENCE,
         migrating: Migrating = silently,
         damage: Damage | None = None,
+        lost: LossTold = bool,
     ) -> None:
         self._path = path
         self._migrating = migrating
@@ -86,6 +92,8 @@ class Connector:
         self.identity = ""
         self._damage = damage or Damage()
         self.owners = OwnerNumbers(self._damage)
+        self._loss_told = lost
+        self._lost = 0
 
     def open(self) -> None:
         """Open the store, and make it if it is missing.
@@ -127,7 +135,7 @@ class Connector:
             StoreError: nothing of the block was written, or the file no longer has its name.
         """
         with self.alone() as connection:
-            with immediate(connection):
+            with self._held().writing(connection):
                 yield connection
             # A write to a deleted file succeeds, and no reader will ever see it.
             self._refuse_lost_files()
@@ -194,12 +202,18 @@ class Connector:
             self._read_something(self._cleaner)
         # The file may be an older copy, in which owners have other numbers.
         self.owners = OwnerNumbers(self._damage)
+        self._tell_losses()
+
+    def _tell_losses(self) -> None:
+        known, self._lost = self._lost, sum(each.commits for each in losses_of(self._path))
+        if self._lost > known:
+            self._loss_told(self._lost)
 
     def _connect_reading(self, category: str, why: Exception) -> None:
         """Serve reads alone; the next write tries again to open the store for writing."""
         self.unwritable = category
         try:
-            connection, self._lease = Lease.open(self._path, self._viewed, seconds=self._patience)
+            connection, self._lease = Lease.open(self._path, self._viewed, seconds=self._patience, views=True)
         except _FAULTS:
             raise why from None
         close_unchanged(connection)
@@ -255,6 +269,11 @@ class Connector:
         close_unchanged(connection)
         return self._reader()
 
+    def _held(self) -> Lease:
+        if self._lease is None:
+            raise StoreError(self._path, "closed")
+        return self._lease
+
     def _own(self) -> None:
         if os.getpid() != self._pid:
             raise StoreError(self._path, "forked")
@@ -292,6 +311,8 @@ class Connector:
         """Close all connections if their files lost their names, or `always`; return what that has cost."""
         lease, cleaner = self._lease, self._cleaner
         fault = "" if lease is None else lease.fault()
+        if lease is not None and cleaner is not None and always and not fault:
+            fault = "overwritten" if lease.is_overwritten(cleaner) else ""
         if not (fault or always):
             return ""
         if lease is not None and cleaner is not None and fault:
@@ -310,7 +331,7 @@ class Connector:
         """Checkpoint the log into the database; if others read it, the next write tries again."""
         if self._cleaner is not None:
             with contextlib.suppress(apsw.BusyError):
-                self._cleaner.wal_checkpoint(mode=mode)
+                self._held().checkpoint(self._cleaner, mode)
                 self._logged_pages = 0
 
     @contextlib.contextmanager

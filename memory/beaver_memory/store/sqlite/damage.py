@@ -18,10 +18,10 @@ class Damage:
     def __init__(self, told: DamageTold = bool) -> None:
         self._told = told
         self._lock = threading.Lock()
-        self._rows: set[tuple[str, int, int]] = set()
+        self._rows: set[tuple[str, int, int | str]] = set()
 
-    def note(self, kind: str, tenant: int, id_: int) -> None:
-        """Note a damaged row: its table, the number of its tenant, and the id of its memory."""
+    def note(self, kind: str, tenant: int, id_: int | str) -> None:
+        """Note a damaged row: its table, the number of its tenant, and the id of its memory or its name."""
         row = (kind, tenant, id_)
         if row in self._rows:
             return

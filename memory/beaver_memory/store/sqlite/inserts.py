@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import apsw
 
 from beaver_memory.records import NewMemory, Owner
+from beaver_memory.store.checksums import texts_checksum
 from beaver_memory.store.labels import PERSON, folded, narrow_labels
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.rows import checksum_of_new, new_row
@@ -18,6 +19,7 @@ from beaver_memory.store.sqlite.versions import next_version
 from beaver_memory.texts import cleaned, micros
 
 _SQL = sqlite_queries("inserts")
+_COUNT = _SQL["count_mentions"].format(checksum=_SQL["checksum_of_person"])
 _Key = TypeVar("_Key")
 
 
@@ -48,7 +50,7 @@ def drop_labels(connection: apsw.Connection, owner: OwnerKey, id_: int, created_
 def count_people(connection: apsw.Connection, owner: OwnerKey, names: Iterable[str]) -> None:
     """Set the counts of people from the side table; delete people that no memory mentions any more."""
     for key, name in {folded(name): cleaned(name) for name in names}.items():
-        connection.execute(_SQL["count_mentions"], (*owner, key, name, PERSON + key))
+        connection.execute(_COUNT, (*owner, key, name, PERSON + key))
         connection.execute(_SQL["drop_unmentioned"], (*owner, key, PERSON + key))
 
 
@@ -93,7 +95,7 @@ def _derive(
     connection: apsw.Connection, items: Sequence[Analysed], keys: Sequence[OwnerKey], ids: Sequence[int], at: int
 ) -> None:
     labels: list[tuple[int, int, str, int, int]] = []
-    people: dict[tuple[int, int, str], tuple[str, int, int]] = {}
+    people: dict[tuple[int, int, str], tuple[str, int, int, int]] = {}
     for item, owner, id_ in zip(items, keys, ids, strict=True):
         new = item.memory
         if not (new.tags or new.related_people or new.related_files):
@@ -101,8 +103,10 @@ def _derive(
         created = at if new.created_at is None else micros(new.created_at)
         labels += [(*owner, label, created, id_) for label in _labels(new)]
         for key, name in {folded(name): cleaned(name) for name in new.related_people}.items():
-            known, count, last = people.get((*owner, key), (name, 0, created))
-            people[*owner, key] = known, count + 1, max(last, created)
+            known, count, last, checksum = people.get((*owner, key), (name, 0, created, None))
+            if checksum is None:
+                checksum = texts_checksum(new.owner, key, name, "[]")
+            people[*owner, key] = known, count + 1, max(last, created), checksum
     if labels:
         connection.executemany(_SQL["add_label"], labels)
     if people:

@@ -1,6 +1,6 @@
 """Counts the contents of a store, and finds damage in it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,9 @@ import apsw
 
 from beaver_memory.errors import DamagedRow
 from beaver_memory.store.checksums import vector_checksum
+from beaver_memory.store.counts import wrong_count
+from beaver_memory.store.people import summary_of
+from beaver_memory.store.sqlite import people
 from beaver_memory.store.sqlite.damage import Damage
 from beaver_memory.store.sqlite.owners import owners
 from beaver_memory.store.sqlite.queries import sqlite_queries
@@ -24,15 +27,17 @@ MOST_NAMED = 20
 _FAILURES = {
     "memory": (
         "Memory {id}{tenant} fails its checksum and is not shown: restore it from a backup, or erase it with"
-        " `beaver memory forget --damaged {id} --yes`."
+        " `beaver memory forget --damaged {id} --yes`; `beaver memory export --damaged` writes its readable columns."
     ),
     "embedding": "An embedding of memory {id}{tenant} fails its checksum: the memory is found by its words only.",
+    "person": "Person {id}{tenant} fails its checksum; its name is shown as memories spell it.",
+    "summary": "The summary of session {id}{tenant} fails its checksum and is not shown.",
     "history": "An entry in the history of memory {id}{tenant} fails its checksum and is not shown.",
 }
 
 _RULES = (
-    ("wrong_counts_of_owners", "owners have wrong counts"),
     ("wrong_ids", "memories have ids that do not exist yet"),
+    ("wrong_successors", "memories name successors that do not exist"),
     ("wrong_versions", "memories have versions that do not exist yet"),
     ("wrong_twins", "versions are used twice"),
     ("wrong_embeddings", "embeddings do not belong to their memories"),
@@ -71,22 +76,54 @@ def problems(connection: apsw.Connection, damage: Damage, *, writable: bool = Tr
     strays = len(connection.execute("PRAGMA foreign_key_check").fetchall())
     references = [f"{strays} rows refer to rows that do not exist."] if strays else []
     words = _word_problems(connection) if writable else []
-    return [*references, *_failures(connection, damage), *_broken_rules(connection), *words]
+    counts = _wrong_counts(connection, damage)
+    return [*references, *_failures(connection, damage), *counts, *_broken_rules(connection), *words]
+
+
+def problems_of_newest(connection: apsw.Connection, count: int) -> list[str]:
+    """Return the problems of the newest rows of memories, and of the counts of owners, one sentence each."""
+    failing = [*_failing(connection, "newest_rows", (count,))]
+    return [*_named(connection, failing), *_wrong_counts(connection, Damage())]
+
+
+def count_rows(connection: apsw.Connection) -> int:
+    """Return the number of rows of memories, also of forgotten ones."""
+    return int(connection.execute(_SQL["count_rows"]).get)
 
 
 def _failures(connection: apsw.Connection, damage: Damage) -> list[str]:
     """Return a sentence for each row that fails its checksum, and note the row."""
-    tenants = {number: f" of tenant {name}" if name else "" for number, name in connection.execute(_SQL["tenants"])}
-    found = [*_failing_memories(connection), *_failing_embeddings(connection), *_failing_changes(connection)]
+    found: list[tuple[str, int, int | str]] = [
+        *_failing(connection, "rows"),
+        *_failing_embeddings(connection),
+        *_failing_changes(connection),
+        *_failing_people(connection),
+        *_failing_summaries(connection),
+    ]
     for kind, tenant, id_ in found:
         damage.note(kind, tenant, id_)
+    return _named(connection, found)
+
+
+def _named(connection: apsw.Connection, found: Sequence[tuple[str, int, int | str]]) -> list[str]:
+    tenants = {number: f" of tenant {name}" if name else "" for number, name in connection.execute(_SQL["tenants"])}
     named = [_FAILURES[kind].format(id=id_, tenant=tenants.get(tenant, "")) for kind, tenant, id_ in found[:MOST_NAMED]]
     return [*named, *([f"{len(found) - MOST_NAMED} more rows fail their checksums."] if found[MOST_NAMED:] else [])]
 
 
-def _failing_memories(connection: apsw.Connection) -> Iterator[tuple[str, int, int]]:
+def _wrong_counts(connection: apsw.Connection, damage: Damage) -> list[str]:
+    """Return a sentence for each owner with more or fewer memories than were counted, and note the fewer."""
+    known = owners(connection)
+    rows: list[tuple[Any, ...]] = connection.execute(_SQL["wrong_counts_of_owners"]).fetchall()
+    for tenant, number, counted, there in rows:
+        if there < counted:
+            damage.note("count", tenant, number)
+    return [wrong_count(known[number], counted, there) for _, number, counted, there in rows]
+
+
+def _failing(connection: apsw.Connection, query: str, params: Sequence[int] = ()) -> Iterator[tuple[str, int, int]]:
     parts = parts_of(owners(connection))
-    for *row, tenant, id_ in each_row(connection, _SQL["rows"], ()):
+    for *row, tenant, id_ in each_row(connection, _SQL[query], params):
         try:
             verify(row, parts)
         except DamagedRow:
@@ -103,6 +140,21 @@ def _failing_changes(connection: apsw.Connection) -> Iterator[tuple[str, int, in
     for tenant, id_, *entry, checksum in connection.execute(_SQL["changes"]):
         if change_of(id_, entry, checksum) is None:
             yield "history", tenant, id_
+
+
+def _failing_people(connection: apsw.Connection) -> Iterator[tuple[str, int, str]]:
+    known = owners(connection)
+    for tenant, owner, *texts, checksum in connection.execute(_SQL["people"]):
+        if not people.person_is_whole(known.get(owner), texts, checksum):
+            yield "person", tenant, people.shown(texts[0])
+
+
+def _failing_summaries(connection: apsw.Connection) -> Iterator[tuple[str, int, str]]:
+    known = owners(connection)
+    for tenant, owner, *row, checksum in connection.execute(_SQL["summaries"]):
+        name = known.get(owner)
+        if name is None or summary_of(name, row, checksum) is None:
+            yield "summary", tenant, people.shown(row[1])
 
 
 def _counts(connection: apsw.Connection, query: str) -> dict[str, int]:

@@ -1,7 +1,9 @@
 """Prepares a database for use as a store."""
 
+import contextlib
+import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import apsw
@@ -9,10 +11,10 @@ import apsw
 from beaver_memory.errors import StoreError
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.row_sums import Counted, register
-from beaver_toolkit.sqlite.connections import make_durable
+from beaver_toolkit.sqlite.connections import immediate, make_durable
 from beaver_toolkit.sqlite.files import back_up, make
+from beaver_toolkit.sqlite.losses import begin_anew
 from beaver_toolkit.sqlite.migrations import migrate, version_of
-from beaver_toolkit.sqlite.secure_delete import ClearingFiles
 
 PACKAGE = "beaver_memory.store.sqlite"
 _SQL = sqlite_queries("preparation")
@@ -46,8 +48,8 @@ def make_unless_there_is_a_log(path: Path, scripts: Sequence[str]) -> None:
     if log.exists() and log.stat().st_size:
         # SQLite would read the log as part of the new database.
         raise StoreError(path, "left_log")
-    clearing = ClearingFiles()
-    make(path, partial(_fill, scripts=scripts), vfs=clearing.name)
+    begin_anew(path)
+    make(path, partial(_fill, content=_empty_store(tuple(scripts))))
 
 
 def prepare(
@@ -128,10 +130,22 @@ def _bring_up_to_date(
     count.finish()
 
 
-def _fill(connection: apsw.Connection, scripts: Sequence[str]) -> None:
-    _migrate(connection, scripts)
-    # The tables of earlier versions leave empty pages.
-    connection.execute("VACUUM")
+@cache
+def _empty_store(scripts: tuple[str, ...]) -> bytes:
+    """Return the content of a store without memories; a process makes one for the project and one for the person."""
+    with contextlib.closing(apsw.Connection(":memory:")) as connection:
+        _migrate(connection, scripts)
+        # The tables of earlier versions leave empty pages.
+        connection.execute("VACUUM")
+        content: bytes = connection.serialize("main")
+        return content
+
+
+def _fill(connection: apsw.Connection, content: bytes) -> None:
+    connection.deserialize("main", content)
+    with immediate(connection):
+        connection.execute(_SQL["new_identity"])
+        connection.execute(_SQL["applied_now"], (time.time_ns() // 1000,))
 
 
 class _RowCount:
@@ -162,4 +176,4 @@ class _RowCount:
 
 def _migrate(connection: apsw.Connection, scripts: Sequence[str], counted: Counted = bool) -> None:
     register(connection, counted)
-    migrate(connection, scripts, history=True)
+    migrate(connection, scripts)

@@ -7,7 +7,7 @@ import apsw
 
 from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Owner
-from beaver_memory.store.checksums import access_part, change_checksum, memory_checksum, vector_checksum
+from beaver_memory.store.checksums import access_part, change_checksum, memory_checksum, texts_checksum, vector_checksum
 
 Counted = Callable[[], object]
 """Called for each row."""
@@ -16,7 +16,7 @@ _Function = Callable[..., Any]
 
 
 def register(connection: apsw.Connection, counted: Counted = bool) -> None:
-    """Give a connection the functions `memory_sum`, `found_sum`, `vector_sum`, `change_sum` and `touched_sum`.
+    """Give a connection its functions: `memory_sum`, `found_sum`, `vector_sum`, `texts_sum` and others.
 
     Args:
         connection: the connection.
@@ -44,10 +44,15 @@ def register(connection: apsw.Connection, counted: Counted = bool) -> None:
         "found_sum": found_sum,
         "vector_sum": vector_sum,
         "change_sum": change_checksum,
+        "texts_sum": _texts,
         "touched_sum": _touched,
     }
     for name, function in functions.items():
         connection.create_scalar_function(name, function, deterministic=True)
+
+
+def _texts(tenant: str, user: str, *values: str | bytes | int) -> int:
+    return texts_checksum(Owner(tenant=tenant, user=user), *values)
 
 
 def _touched(checksum: int, before: int | None, after: int) -> int:

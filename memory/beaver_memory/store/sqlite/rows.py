@@ -9,7 +9,16 @@ import apsw
 
 from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Memory, Owner
-from beaver_memory.store.checksums import ADDED, CHECKED, TEXTS, access_part, crc_of, owner_part, with_added
+from beaver_memory.store.checksums import (
+    ADDED,
+    ADDED_TEXTS,
+    CHECKED,
+    TEXTS,
+    access_part,
+    crc_of,
+    owner_part,
+    with_added,
+)
 from beaver_memory.store.protocol import IndexRow
 from beaver_memory.store.rows import COLUMNS as SHOWN
 from beaver_memory.store.rows import index_row_of, memory_of
@@ -18,7 +27,7 @@ from beaver_memory.store.sqlite.owners import TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.unreadable import Row, fetched
 
-_BYTES = (*TEXTS, *ADDED)
+_BYTES = (*TEXTS, *ADDED_TEXTS)
 
 
 def _bytes_of(name: str) -> str:
@@ -35,6 +44,7 @@ _LENGTH, _TERMS, _CHECKSUM, _ID, _SHARES, _ACCESS, _HASH = map(
     _NAMES.index, ("length", "terms", "checksum", "id", "confidence", "last_accessed_at", "hash")
 )
 _FIRST_TEXT, _FIRST_ADDED, _OWNER = map(_NAMES.index, (TEXTS[0], ADDED[0], "owner"))
+_NONE_ADDED = tuple("" if name in ADDED_TEXTS else None for name in ADDED)
 _indexed = itemgetter(
     *map(
         (*_NAMES, "version").index,
@@ -123,8 +133,9 @@ def verify(row: Row, parts: Parts) -> None:
     try:
         numbers = (*row[_ID:_SHARES], row[_LENGTH], *row[_SHARES:_ACCESS])
         texts = "\0".join(row[_FIRST_TEXT:_FIRST_ADDED]).encode()
-        added = [*map(str.encode, row[_FIRST_ADDED:_OWNER])]
-        found = with_added(crc_of(numbers, parts[row[_OWNER]], texts, row[_HASH], row[_TERMS]), added)
+        found = crc_of(numbers, parts[row[_OWNER]], texts, row[_HASH], row[_TERMS])
+        if row[_FIRST_ADDED:_OWNER] != _NONE_ADDED:
+            found = with_added(found, row[_FIRST_ADDED:_OWNER])
         is_whole = found ^ access_part(row[_ACCESS]) == row[_CHECKSUM]
     except (struct.error, TypeError, ValueError, KeyError) as error:
         raise DamagedRow("a value that its column never has") from error

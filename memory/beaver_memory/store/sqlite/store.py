@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,11 @@ import apsw
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import Change, Kept, Memory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import usable
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
 from beaver_memory.store.sqlite import (
+    captures,
     embeddings,
     inserts,
     integrity,
@@ -28,8 +29,9 @@ from beaver_memory.store.sqlite import (
     word_index,
     word_search,
 )
-from beaver_memory.store.sqlite.connections import PATIENCE, Connector
+from beaver_memory.store.sqlite.connections import PATIENCE, Connector, LossTold
 from beaver_memory.store.sqlite.damage import Damage, DamageTold
+from beaver_memory.store.sqlite.damaged_rows import damaged_rows
 from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, TenantOwners, live, live_owners, owners, tenant_number
 from beaver_memory.store.sqlite.preparation import Migrating, silently
 from beaver_memory.store.sqlite.sqlite_vec import VecTables
@@ -37,6 +39,7 @@ from beaver_memory.store.sqlite.version_cache import VersionCache
 from beaver_memory.texts import micros
 from beaver_toolkit.sqlite.errors import UNWRITABLE
 from beaver_toolkit.sqlite.files import drop_backups
+from beaver_toolkit.sqlite.losses import drop_damaged_logs, losses_of, remedy
 
 
 class SqliteStore:
@@ -53,7 +56,13 @@ class SqliteStore:
 
     @classmethod
     def open(
-        cls, path: Path, *, patience: float = PATIENCE, migrating: Migrating = silently, damaged: DamageTold = bool
+        cls,
+        path: Path,
+        *,
+        patience: float = PATIENCE,
+        migrating: Migrating = silently,
+        damaged: DamageTold = bool,
+        lost: LossTold = bool,
     ) -> "SqliteStore":
         """Open the store in a file, and make the file if it is missing; its folder must exist.
 
@@ -62,11 +71,12 @@ class SqliteStore:
             patience: how many seconds opening and reading wait for other processes that lock it.
             migrating: receives the progress when a file of an earlier version is brought to this one.
             damaged: receives the number of damaged rows that were found, each time that one more is.
+            lost: receives the number of acknowledged commits that are missing, whenever more are.
 
         Raises:
             StoreError: the file cannot be used; the error says why and what to do. No existing file is replaced.
         """
-        connector = Connector(path, patience=patience, migrating=migrating, damage=Damage(damaged))
+        connector = Connector(path, patience=patience, migrating=migrating, damage=Damage(damaged), lost=lost)
         connector.open()
         return cls(connector)
 
@@ -106,6 +116,12 @@ class SqliteStore:
             self._verify_analyser(connection)
             book = self._connector.owners
             return [upsert.remember(connection, book, item, now, mention=mention) for item in items]
+
+    def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
+        """Store a memory and end the time of others, in one transaction; see `MemoryStore.supersede`."""
+        with self._connector.writing() as connection:
+            self._verify_analyser(connection)
+            return upsert.supersede(connection, self._connector.owners, item, ids, filters, at=at, now=now)
 
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
@@ -172,6 +188,7 @@ class SqliteStore:
             if gone:
                 # Before the commit: a memory that cannot be erased everywhere is not forgotten.
                 drop_backups(self._connector.path)
+                drop_damaged_logs(self._connector.path)
         if gone:
             self._connector.empty_log()
         return gone
@@ -191,13 +208,37 @@ class SqliteStore:
 
     def summaries(self, owner: Owner, *, limit: int) -> list[SessionSummary]:
         """Return the newest session summaries."""
-        with self._owned(owner) as (connection, key):
-            return people.summaries(connection, key, limit)
+        with self._connector.reading() as connection:
+            owners = self._connector.owners.those_of(connection, [owner])
+            return people.summaries(connection, owners, limit) if owners else []
 
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
         """Store a session's summary in place of an earlier one."""
         with self._connector.writing() as connection:
-            people.summarise(connection, self._connector.owners.give(connection, owner), summary)
+            people.summarise(connection, self._connector.owners.give(connection, owner), owner, summary)
+
+    # --- Capture ------------------------------------------------------------------------------------------------
+
+    def spent(self, owner: Owner, day: date) -> CaptureSpend:
+        """Return what the capture of an owner's memories has taken on a day."""
+        with self._owned(owner) as (connection, key):
+            return captures.spent(connection, key, day)
+
+    def spend(self, owner: Owner, day: date, amount: CaptureSpend, most: CaptureSpend) -> bool:
+        """Add to what capture takes on a day, unless a number that grows would be greater than that of `most`."""
+        with self._connector.writing() as connection:
+            return captures.spend(connection, self._connector.owners.give(connection, owner), day, amount, most)
+
+    def captured(self, owner: Owner, turns: Collection[str]) -> set[str]:
+        """Return those turns from which the owner's memories were captured, whatever was found in them."""
+        with self._owned(owner) as (connection, key):
+            return captures.captured(connection, key, turns)
+
+    def mark_captured(self, owner: Owner, turns: Collection[str]) -> None:
+        """Record that an owner's memories were captured from turns."""
+        if turns:
+            with self._connector.writing() as connection:
+                captures.mark_captured(connection, self._connector.owners.give(connection, owner), turns)
 
     # --- Questions of an index ----------------------------------------------------------------------------------
 
@@ -312,12 +353,20 @@ class SqliteStore:
         """Return the problems of the store, one sentence each; an empty list if it is whole."""
         try:
             with self._connector.writing() as connection:
-                return integrity.problems(connection, self._damage)
+                found = integrity.problems(connection, self._damage)
         except StoreError as error:
             if error.category not in UNWRITABLE:
                 raise
+            with self._connector.reading() as connection:
+                found = integrity.problems(connection, self._damage, writable=False)
+        losses = [f"{loss} To do: {remedy(self.path)}." for loss in losses_of(self.path)]
+        return [*losses, *found]
+
+    def damaged(self, owner: Owner) -> list[DamagedEntry]:
+        """Return the rows of an owner that fail their checksums, as far as they can be read."""
         with self._connector.reading() as connection:
-            return integrity.problems(connection, self._damage, writable=False)
+            key = self._connector.owners.find(connection, owner)
+            return [] if key is None else [*damaged_rows(connection, key, owner)]
 
     def _verify_analyser(self, connection: apsw.Connection) -> None:
         if self._analyser is not None and (why := rebuild_terms.trouble(connection, self._analyser)):

@@ -1,6 +1,7 @@
 """Changes and forgets memories."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -79,7 +80,17 @@ def forget(
         _erase(connection, keys[memory.owner], memory, micros(now))
     scrub(connection, words)
     gone = {*found, *_forget_damaged(connection, owners, [id_ for id_ in ids if id_ not in found], filters, now)}
+    _release(connection, owners, gone, now)
     return [id_ for id_ in dict.fromkeys(ids) if id_ in gone]
+
+
+def _release(connection: apsw.Connection, owners: TenantOwners, gone: Collection[int], now: datetime) -> None:
+    """Let no memory name a forgotten one as its successor."""
+    every = Filters(owners=tuple(owners.names.values()), lapsed=True, now=now)
+    named = (owners.tenant, json.dumps([*gone]))
+    before: list[tuple[Any, ...]] = connection.execute(_SQL["predecessors"], named).fetchall()
+    for (id_,) in before:
+        change(connection, owners, id_, every, event="UPDATE", now=now, fields={"superseded_by": None})
 
 
 def _forget_damaged(

@@ -1,11 +1,14 @@
 """Adds memories that are not in the store yet; repeating one adds a mention."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import apsw
+import attrs
 
 from beaver_memory.filters import Filters
 from beaver_memory.records import Kept, NewMemory
+from beaver_memory.store.changes import view_of
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import inserts, update
@@ -33,6 +36,30 @@ def remember(connection: apsw.Connection, book: OwnerNumbers, item: Analysed, no
         fields = {"mention_count": mentions, "expires_at": _later(expires, new.expires_at)}
         update.change(connection, whose, id_, filters, event="UPDATE", now=now, fields=fields)
     return Kept(id=id_, outcome="duplicate", mentions=mentions)
+
+
+def supersede(
+    connection: apsw.Connection,
+    book: OwnerNumbers,
+    item: Analysed,
+    ids: Sequence[int],
+    filters: Filters,
+    *,
+    at: datetime,
+    now: datetime,
+) -> Kept:
+    """Add a memory and end others, within one transaction; see `MemoryStore.supersede`."""
+    kept = remember(connection, book, item, now, mention=True)
+    seen = view_of(item, filters)
+    whose = book.those_of(connection, seen.owners if seen.stores else ())
+    fields = {"valid_until": at, "superseded_by": kept.id}
+    ended = tuple(
+        id_
+        for id_ in dict.fromkeys(ids)
+        if id_ != kept.id
+        and update.change(connection, whose, id_, seen, event="DELETE", now=now, fields=fields) is not None
+    )
+    return attrs.evolve(kept, superseded=ended)
 
 
 def is_there(connection: apsw.Connection, book: OwnerNumbers, item: Analysed, now: datetime) -> bool:

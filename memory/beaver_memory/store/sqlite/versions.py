@@ -51,14 +51,22 @@ def changed(connection: apsw.Connection, owners: TenantOwners, after: int, limit
 
 
 def _count(connection: apsw.Connection, owners: TenantOwners, found: Sequence[IndexRow], limit: int) -> None:
-    """Note that memories of an owner are missing: there are fewer than were counted when they were written."""
+    """Note that memories of an owner are missing: there are fewer than were counted when they were written.
+
+    The index by time is counted too: a damaged page of it hides memories from lists.
+    """
     (key,) = owners
     count = sum(not row.gone for row in found)
     if len(found) >= limit:
-        (rows,) = fetched(connection, owners, _SQL["count_live_rows"], key)
-        count = rows[0]
-    if count < live(connection, key):
+        count = _counted(connection, owners, "count_live_rows")
+    if min(count, _counted(connection, owners, "count_live_rows_by_time")) < live(connection, key):
         owners.damage.note("count", *key)
+
+
+def _counted(connection: apsw.Connection, owners: TenantOwners, query: str) -> int:
+    (key,) = owners
+    (row,) = fetched(connection, owners, _SQL[query], key)
+    return int(row[0])
 
 
 def ids(connection: apsw.Connection, owners: TenantOwners, scopes: Collection[Scope]) -> list[int]:

@@ -1,11 +1,12 @@
 """Rules for adding and reading memories."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 
 import attrs
 
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import NewMemory, Owner, SessionSummary, Store
+from beaver_memory.records import CaptureSpend, NewMemory, Owner, SessionSummary, Store
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, as_stored, looking, new, titles, using
 
@@ -195,6 +196,47 @@ def summaries_of_sessions(open_store: OpenStore) -> None:
         agree([of_agent, first], store.summaries(other, limit=5))
 
 
+def spend_of_a_day(open_store: OpenStore) -> None:
+    """What capture takes of an owner's day adds up in every open store, and stops at each limit by itself."""
+    owner, day, tomorrow = Owner(user="u"), NOW.date(), NOW.date() + timedelta(days=1)
+    most = CaptureSpend(memories=3, calls=1, tokens=10)
+    two, call, tokens = CaptureSpend(memories=2), CaptureSpend(calls=1, tokens=3), CaptureSpend(tokens=4)
+    with using(open_store) as store, using(open_store) as other:
+        agree(CaptureSpend(), store.spent(owner, day))
+        agree([False], [store.spend(owner, day, CaptureSpend(memories=4), most)])
+        agree([True, False, True], [each.spend(owner, day, two, most) for each in (store, other)] + [
+            other.spend(owner, day, CaptureSpend(memories=1), most)])  # fmt: skip
+        agree([True, False], [each.spend(owner, day, call, most) for each in (other, store)])
+        agree([True, False], [store.spend(owner, day, tokens, most) for _ in range(2)])
+        agree(CaptureSpend(memories=3, calls=1, tokens=7), other.spent(owner, day))
+        agree([True], [store.spend(owner, day, CaptureSpend(calls=1), attrs.evolve(most, memories=0, calls=2))])
+        for others in (Owner(user="o"), Owner(tenant="t", user="u")):
+            agree((CaptureSpend(), True), (store.spent(others, day), store.spend(others, day, two, most)))
+        agree((CaptureSpend(), True), (store.spent(owner, tomorrow), store.spend(owner, tomorrow, two, most)))
+
+
+def spend_side_by_side(open_store: OpenStore) -> None:
+    """Threads that spend at once over several open stores share one limit exactly."""
+    owner, one, most = Owner(user="u"), CaptureSpend(memories=1), CaptureSpend(memories=7)
+    with using(open_store) as store, using(open_store) as other, ThreadPoolExecutor(4) as threads:
+        both = [store, other] * 10
+        added = [*threads.map(lambda each: each.spend(owner, NOW.date(), one, most), both)]
+        agree((7, CaptureSpend(memories=7)), (sum(added), store.spent(owner, NOW.date())))
+
+
+def turns_that_were_captured(open_store: OpenStore) -> None:
+    """A turn is recorded once as captured, for its owner alone, in every open store."""
+    owner, turns = Owner(user="u"), ["t1", "t\ud8002", "t3"]
+    with using(open_store) as store, using(open_store) as other:
+        agree(set(), store.captured(owner, turns))
+        store.mark_captured(owner, [])
+        for each in (store, other):
+            each.mark_captured(owner, turns[:2])
+        agree([{*turns[:2]}] * 2, [each.captured(owner, turns) for each in (store, other)])
+        agree(set(), store.captured(Owner(user="o"), turns))
+        agree([], store.owners())
+
+
 CASES = (
     every_field_comes_back,
     what_is_not_given,
@@ -206,4 +248,7 @@ CASES = (
     touched,
     known_people,
     summaries_of_sessions,
+    spend_of_a_day,
+    spend_side_by_side,
+    turns_that_were_captured,
 )

@@ -78,8 +78,8 @@ class CuratedBackup:
         """Return the functions of this backup."""
         return StateBackup(write=self.write, check=self.check, restore=self.restore)
 
-    def write(self, folder: Path) -> BackupReport:
-        """Copy the files of the project and of the person.
+    def write(self, folder: Path) -> list[str]:
+        """Copy the files of the project and of the person; return sentences about files that are left out.
 
         Raises:
             CuratedError: a folder is being written, or a file cannot be read or copied.
@@ -93,8 +93,7 @@ class CuratedBackup:
                         for path in _own(source)
                         if (why := self._copied(path, folder / part / path.relative_to(root)))
                     ]
-        report = self.check(folder)
-        return attrs.evolve(report, notes=(*report.notes, *left_out))
+        return left_out
 
     def _copied(self, path: Path, copy: Path) -> str:
         """Copy a file; return why it is left out, or an empty text."""

@@ -9,6 +9,7 @@ from beaver_hooks_gateway.shared_breaker import make_breaker
 from beaver_hostspecs import (
     Answer,
     Clock,
+    Compaction,
     ConfigurationError,
     Contribution,
     Deadlines,
@@ -51,7 +52,7 @@ class Gateway:
     def describe(self) -> PluginInfo:
         """Describe the plugin."""
         return PluginInfo(
-            contract="1.0",
+            contract="1.1",
             version=VERSION,
             summary="a remote Memory Gateway: searched before each prompt, added to after each completed turn",
             settings=GatewaySettings,
@@ -77,6 +78,7 @@ class Gateway:
         return Deadlines(
             before_prompt=settings.timeout_seconds + RECALL_GRACE,
             after_prompt=settings.timeout_seconds + settings.flush_seconds + PERSIST_GRACE,
+            before_compaction=settings.flush_seconds + PERSIST_GRACE,
         )
 
     @hookimpl
@@ -99,6 +101,11 @@ class Gateway:
     async def after_prompt(self, turn: Turn, answer: Answer, report: Report) -> None:
         """Persist."""
         await self.service.persist_after_run(turn, answer, report)
+
+    @hookimpl
+    async def before_compaction(self, compaction: Compaction, report: Report) -> None:
+        """Flush the session again where a flush of it was not confirmed."""
+        await self.service.flush_before_compaction(compaction, report)
 
 
 def _refuse(missing: tuple[str, ...], *, forgiving: bool) -> None:

@@ -5,6 +5,7 @@ counts and categories, and no text.
 """
 
 import asyncio
+from collections import OrderedDict
 
 from beaver_hooks_gateway.client import GatewayClient, Sending
 from beaver_hooks_gateway.errors import GatewayError, GatewayUnknown
@@ -12,7 +13,7 @@ from beaver_hooks_gateway.references import reference
 from beaver_hooks_gateway.settings import GatewaySettings
 from beaver_hooks_gateway.shared_breaker import PATIENCE, SharedBreaker
 from beaver_hooks_gateway.wire import RecalledMemory, chat
-from beaver_hostspecs import Answer, OutcomeKind, Personal, Reference, Report, Trust, Turn
+from beaver_hostspecs import Answer, Compaction, OutcomeKind, Personal, Reference, Report, Trust, Turn
 
 MARGIN = 0.1
 """Seconds of a hook's deadline that are reserved for reporting."""
@@ -25,6 +26,9 @@ PLANE = "gateway"
 
 FLUSH_PLANE = "gateway_flush"
 """The plane of the outcome of a flush: a failed flush loses no added turn."""
+
+MOST_UNSETTLED = 1_000
+"""The sessions of which is kept that an add or a flush was not confirmed."""
 
 
 class MemoryGatewayService:
@@ -40,6 +44,7 @@ class MemoryGatewayService:
         self._client = client
         self._settings = settings
         self._breaker = breaker
+        self._unsettled: OrderedDict[str, str] = OrderedDict()
 
     async def recall_before_run(self, turn: Turn, report: Report) -> tuple[Reference, ...]:
         """Return the gateway's results for the prompt: untrusted text, best first."""
@@ -59,7 +64,24 @@ class MemoryGatewayService:
         if reason := _why_not(turn, wanted=self._settings.persist) or ("" if answer.text.strip() else "blank_answer"):
             _skip_add(reason, report)
         elif await self._add(turn, answer, report):
-            await self._flush(turn, report)
+            await self._flush(turn.session, report)
+
+    async def flush_before_compaction(self, compaction: Compaction, report: Report) -> None:
+        """Flush a session again whose last flush was not confirmed; report a failure where a turn was not added."""
+        if not compaction.trust.reaches(NEEDED):
+            return
+        unsettled = self._unsettled.pop(compaction.session, None)
+        if unsettled is not None:
+            await self._flush(compaction.session, report)
+        if unsettled == PLANE:
+            report.outcome(PLANE, OutcomeKind.FAILED, why="an earlier turn was not added")
+
+    def _unsettle(self, session: str, plane: str) -> None:
+        """Keep that an add or a flush of a session was not confirmed; a missing add outweighs a flush."""
+        if self._unsettled.get(session) != PLANE:
+            self._unsettled[session] = plane
+        if len(self._unsettled) > MOST_UNSETTLED:
+            self._unsettled.popitem(last=False)
 
     async def _search(self, turn: Turn, report: Report) -> tuple[Reference, ...]:
         seconds = _seconds(self._settings.timeout_seconds, report)
@@ -97,9 +119,11 @@ class MemoryGatewayService:
         try:
             count = await self._client.add(turn, answer, seconds=seconds, sending=sending)
         except GatewayError as error:
+            self._unsettle(turn.session, PLANE)
             _fail_add(error, report)
             return False
         except asyncio.CancelledError:
+            self._unsettle(turn.session, PLANE)
             if sending.begun:
                 _fail_add(GatewayUnknown("add", "unknown"), report)
             else:
@@ -110,16 +134,20 @@ class MemoryGatewayService:
         report.outcome(PLANE, OutcomeKind.STORED, messages=count)
         return True
 
-    async def _flush(self, turn: Turn, report: Report) -> None:
+    async def _flush(self, session: str, report: Report) -> None:
         try:
-            await self._client.flush(session=turn.session, seconds=_seconds(self._settings.flush_seconds, report))
+            await self._client.flush(session=session, seconds=_seconds(self._settings.flush_seconds, report))
         except GatewayError as error:
+            self._unsettle(session, FLUSH_PLANE)
             _fail_flush(error, report)
         except asyncio.CancelledError:
+            self._unsettle(session, FLUSH_PLANE)
             _fail_flush(GatewayError("flush", "cancelled"), report)
             raise
         else:
-            report.event("memory_gateway_flush_succeeded", session_id=Personal(value=chat(turn.session)))
+            if self._unsettled.get(session) == FLUSH_PLANE:
+                del self._unsettled[session]
+            report.event("memory_gateway_flush_succeeded", session_id=Personal(value=chat(session)))
             report.outcome(FLUSH_PLANE, OutcomeKind.STORED)
 
 

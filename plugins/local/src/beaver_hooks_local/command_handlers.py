@@ -7,6 +7,8 @@ The user names a memory by its id. A command shows only memories that its user m
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
+import attrs
+
 from beaver_hooks_local.correction_handlers import correct, pending, undo
 from beaver_hooks_local.errors import CommandRefused
 from beaver_hooks_local.memory import LocalMemory
@@ -127,8 +129,10 @@ def why(memory: LocalMemory, words: Words, context: CommandContext, _report: Rep
         return said
     if last.skipped is not None:
         said = f"Nothing was recalled for the last prompt: {last.skipped.reason}. For the prompt before it:\n{said}"
-    seen = {each.id for each in _got(memory, [hit.memory.id for hit in last.hits], _filters(memory, sight))}
-    lines = [_explained(hit, last) for hit in last.hits if hit.memory.id in seen]
+    # Also those that have ended since.
+    filters = attrs.evolve(_filters(memory, sight), lapsed=True)
+    seen = {each.id: each for each in _got(memory, [hit.memory.id for hit in last.hits], filters)}
+    lines = [_explained(hit, seen[hit.memory.id], last) for hit in last.hits if hit.memory.id in seen]
     return "\n".join([said, *(lines or ["No memory was found."])])
 
 
@@ -228,11 +232,12 @@ def _plain(text: str) -> str:
     return " ".join(neutralise(text).split())
 
 
-def _explained(hit: Hit, last: Recall) -> str:
+def _explained(hit: Hit, now: Memory, last: Recall) -> str:
     given = "given" if hit.memory.id in last.given else "not given"
     given += ", because the conversation already says it" if hit.memory.id in last.said else ""
     shares = ", ".join(f"{name} {share:.3f}" for name, share in hit.shares.items() if share)
-    return f"{hit.score:.3f} {_row(hit.memory)}\n      {given}; {shares or 'by date only'}"
+    ended = "" if now.superseded_by is None else f"\n      superseded by {now.superseded_by} since"
+    return f"{hit.score:.3f} {_row(hit.memory)}\n      {given}; {shares or 'by date only'}{ended}"
 
 
 RUNS: Mapping[str, Run] = MappingProxyType(

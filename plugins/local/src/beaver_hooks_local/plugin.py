@@ -16,6 +16,7 @@ from beaver_hostspecs import (
     Answer,
     Clock,
     Command,
+    Compaction,
     ConfigurationError,
     Contribution,
     Deadlines,
@@ -132,8 +133,11 @@ class Local:
         seconds = self.settings.embedding.timeout_seconds + GRACE
         postgres = self.settings.store.postgres
         connecting = 0.0 if postgres is None else postgres.connect_seconds + GRACE
+        capturing = self._capture_seconds()
         return Deadlines(
             before_prompt=max(5.0, seconds, connecting),
+            after_prompt=capturing,
+            before_compaction=capturing,
             start=START_SECONDS,
             stop=CAPTURE_SECONDS + STOP_SECONDS + GRACE,
         )
@@ -221,6 +225,12 @@ class Local:
         if self._capture is not None:
             self._capture.dropped(turn)
 
+    @hookimpl
+    async def before_compaction(self, compaction: Compaction, report: Report) -> None:
+        """Capture the messages of the session that wait, and return once they are stored."""
+        if self._capture is not None:
+            await self._capture.compacting(compaction, report)
+
     async def flush(self) -> None:
         """Capture the messages that wait, before a command shows or changes captured memories."""
         if self._capture is not None:
@@ -262,6 +272,11 @@ class Local:
         model = self.setup.services.small_model
         seconds = self.settings.capture.model_seconds
         return None if model is None else asker(model, asyncio.get_running_loop(), seconds)
+
+    def _capture_seconds(self) -> float | None:
+        """Return how long a capture may take, or `None` for the default where no model is asked."""
+        asks = self.setup.services.small_model is not None and self.settings.capture.extractor != "rules"
+        return self.settings.capture.model_seconds + GRACE if asks else None
 
     def _made_capture(self) -> "TurnCapture":
         from beaver_hooks_local.capture.turn_capture import TurnCapture  # noqa: PLC0415 - as above

@@ -87,10 +87,14 @@ class CaptureSettings:
     )
     per_turn: int = setting(default=3, help="the most memories that are captured together", validator=_count(1, 20))
     per_day: int = setting(
-        default=200, help="the most memories that are captured of a user in a day", validator=_count(1, 10_000)
+        default=200,
+        help="the most memories that are captured of a user in a day (UTC), by all processes",
+        validator=_count(1, 10_000),
     )
     model_calls_per_day: int = setting(
-        default=200, help="the most calls of the small model in a day", validator=_count(0, 100_000)
+        default=200,
+        help="the most calls of the small model for a user in a day (UTC), by all processes",
+        validator=_count(0, 100_000),
     )
     model_seconds: float = setting(
         default=20.0, help="the most seconds that a call of the small model may take", validator=between(0.1, 120)

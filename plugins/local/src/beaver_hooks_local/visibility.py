@@ -12,7 +12,7 @@ from typing import Any, Self
 import attrs
 
 from beaver_hooks_local.trust import visible_stores
-from beaver_hostspecs import CommandContext, Scope, Trust, Turn
+from beaver_hostspecs import CommandContext, Compaction, Scope, Trust, Turn
 from beaver_memory.filters import Filters
 from beaver_memory.records import LONGEST_TITLE, Owner, Store
 from beaver_memory.texts import cleaned
@@ -50,6 +50,11 @@ class Visibility:
         return cls._of(turn.user, turn.scope, turn.session, turn.trust)
 
     @classmethod
+    def of_compaction(cls, compaction: Compaction) -> Self:
+        """Return the sight of the caller of a compaction."""
+        return cls._of(compaction.user, compaction.scope, compaction.session, compaction.trust)
+
+    @classmethod
     def of_command(cls, context: CommandContext) -> Self:
         """Return the sight of the user of a command."""
         return cls._of(context.user, context.scope, context.session, context.trust)
@@ -69,6 +74,10 @@ class Visibility:
     def stores(self) -> tuple[Store, ...]:
         """The stores that the caller may see."""
         return visible_stores(self.trust)
+
+    def covers(self, other: "Visibility") -> bool:
+        """Whether this is the same caller in the same place, with at least the other's trust."""
+        return self.trust.reaches(other.trust) and attrs.evolve(other, trust=self.trust) == self
 
     def filters(self, now: datetime, **more: Any) -> Filters:
         """Return filters for the visible memories; `more` narrows them, and adds no stores or owners."""

@@ -14,6 +14,7 @@ from beaver_hooks.agent.sessions.database import SessionDatabase
 from beaver_hooks.agent.sessions.query import SearchScope
 from beaver_hooks.agent.sessions.search import SNIPPET, search, snippet
 from beaver_hooks.agent.sessions.store import SessionStore
+from beaver_hooks.agent.sessions.sums import DamagedMessages
 from beaver_hostspecs import Message
 
 HOSTILE = [
@@ -161,7 +162,7 @@ def connection():
 @given(st.one_of(st.text(st.characters()), st.lists(st.sampled_from(HOSTILE)).map("".join)))
 def test_no_query_is_an_error(connection, query):
     """No query makes SQLite raise a syntax error."""
-    assert [] == search(connection, query, 10, SearchScope(within=("s1",), without=("s2",)))
+    assert [] == search(connection, query, 10, SearchScope(within=("s1",), without=("s2",)), DamagedMessages())
 
 
 async def test_hostile_queries_over_hostile_messages(store):

@@ -33,12 +33,21 @@ SELECT tenant, name FROM tenants ORDER BY tenant
 SELECT count(*)
 FROM owners AS w
 LEFT JOIN (
-    SELECT tenant, owner, count(*) AS live, sum(length) AS length, max(version) AS version
+    SELECT tenant, owner, sum(length) AS length
     FROM observations
     WHERE deleted_at IS NULL
     GROUP BY tenant, owner
 ) AS o ON o.tenant = w.tenant AND o.owner = w.owner
-WHERE w.live <> coalesce(o.live, 0) OR w.terms_length <> coalesce(o.length, 0)
+WHERE w.terms_length <> coalesce(o.length, 0)
+
+-- name: miscounted_owners
+-- The owners of a tenant, with how many memories were counted and how many are there.
+SELECT w.name, w.live, coalesce(o.live, 0)
+FROM owners AS w
+LEFT JOIN (
+    SELECT owner, count(*) AS live FROM observations WHERE tenant = %(tenant)s AND deleted_at IS NULL GROUP BY owner
+) AS o ON o.owner = w.owner
+WHERE w.tenant = %(tenant)s AND w.live <> coalesce(o.live, 0)
 
 -- name: wrong_versions
 SELECT count(*)
@@ -49,6 +58,12 @@ WHERE w.owner IS NULL OR o.version > w.last_version OR w.last_version > w.counte
 -- name: wrong_twins
 SELECT count(*)
 FROM (SELECT 1 FROM observations GROUP BY tenant, owner, version HAVING count(*) > 1) AS twins
+
+-- name: wrong_successors
+SELECT count(*)
+FROM observations AS o
+LEFT JOIN observations AS s ON s.tenant = o.tenant AND s.id = o.superseded_by
+WHERE o.superseded_by IS NOT NULL AND (s.id IS NULL OR s.deleted_at IS NOT NULL)
 
 -- name: wrong_ids
 SELECT count(*)
@@ -100,3 +115,8 @@ SELECT e.memory, m.name, e.data, e.raw, e.checksum
 FROM embeddings AS e
 JOIN models AS m ON m.model = e.model
 WHERE e.tenant = %(tenant)s
+
+-- name: summaries
+SELECT owner, agent, session, request, outcome, decisions, open_items, observation_count, created_at, checksum
+FROM session_summaries
+WHERE tenant = %(tenant)s

@@ -47,14 +47,6 @@ SELECT (SELECT coalesce(sum(pg_column_size(o.*)), 0) FROM observations AS o WHER
     + (SELECT coalesce(sum(pg_column_size(t.*)), 0) FROM texts AS t WHERE t.tenant = %(tenant)s)
     + (SELECT coalesce(sum(pg_column_size(e.*)), 0) FROM embeddings AS e WHERE e.tenant = %(tenant)s)
 
--- name: wrong_counts_of_owners
-SELECT count(*)
-FROM owners AS w
-LEFT JOIN (
-    SELECT owner, count(*) AS live FROM observations WHERE tenant = %(tenant)s AND deleted_at IS NULL GROUP BY owner
-) AS o ON o.owner = w.owner
-WHERE w.tenant = %(tenant)s AND w.live <> coalesce(o.live, 0)
-
 -- name: wrong_texts
 SELECT count(*)
 FROM (SELECT id FROM observations WHERE tenant = %(tenant)s AND deleted_at IS NULL) AS o

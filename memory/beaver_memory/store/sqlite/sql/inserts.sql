@@ -26,16 +26,23 @@ INSERT OR IGNORE INTO observation_labels (tenant, owner, label, created_at, memo
 -- name: drop_label
 DELETE FROM observation_labels WHERE tenant = ? AND owner = ? AND label = ? AND created_at = ? AND memory = ?
 
+-- name: checksum_of_person
+-- Of a new one; it does not change with the counts.
+texts_sum(
+    (SELECT name FROM tenants WHERE number = ?1), (SELECT user FROM owners WHERE tenant = ?1 AND number = ?2), ?3, ?4,
+    '[]'
+)
+
 -- name: mention_person
-INSERT INTO people (tenant, owner, folded, name, mention_count, last_mentioned)
-VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO people (tenant, owner, folded, name, mention_count, last_mentioned, checksum)
+VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET
     mention_count = mention_count + excluded.mention_count,
     last_mentioned = max(last_mentioned, excluded.last_mentioned)
 
 -- name: count_mentions
-INSERT INTO people (tenant, owner, folded, name, mention_count, last_mentioned)
-SELECT ?1, ?2, ?3, ?4, count(*), max(created_at)
+INSERT INTO people (tenant, owner, folded, name, mention_count, last_mentioned, checksum)
+SELECT ?1, ?2, ?3, ?4, count(*), max(created_at), {checksum}
 FROM observation_labels
 WHERE tenant = ?1 AND owner = ?2 AND label = ?5
 HAVING count(*) > 0

@@ -1,14 +1,28 @@
--- Figures of a store, and the rules that its tables keep. Each `wrong_…` counts the rows that break a rule.
+-- Figures of a store, and the rules that its tables keep. Most `wrong_…` count the rows that break a rule.
 
 -- name: rows
 -- `{columns}` are those that `rows.whole_memory` reads. The index gives the key, whatever the row says.
 SELECT {columns}, o.tenant, o.id FROM observations AS o INDEXED BY observations_by_id WHERE o.tenant > 0
+
+-- name: newest_rows
+SELECT {columns}, o.tenant, o.id FROM observations AS o WHERE o.tenant > 0 ORDER BY o.row DESC LIMIT ?
+
+-- name: count_rows
+SELECT count(*) FROM observations
 
 -- name: embeddings
 SELECT e.tenant, e.memory, m.name, e.data, e.checksum FROM observation_embeddings AS e JOIN models AS m ON m.id = e.model
 
 -- name: changes
 SELECT tenant, memory, CAST(event AS BLOB), at, CAST(old AS BLOB), CAST(new AS BLOB), checksum FROM observation_history
+
+-- name: people
+SELECT tenant, owner, CAST(folded AS BLOB), CAST(name AS BLOB), CAST(aliases AS BLOB), checksum FROM people
+
+-- name: summaries
+SELECT tenant, owner, CAST(agent AS BLOB), CAST(session AS BLOB), CAST(request AS BLOB), CAST(outcome AS BLOB),
+    CAST(decisions AS BLOB), CAST(open_items AS BLOB), observation_count, created_at, checksum
+FROM session_summaries
 
 -- name: tenants
 SELECT number, name FROM tenants
@@ -32,11 +46,21 @@ LEFT JOIN observation_embeddings AS e ON e.model = m.id
 GROUP BY m.id
 
 -- name: wrong_counts_of_owners
-SELECT count(*)
-FROM owners AS w
-WHERE live <> (
-    SELECT count(*) FROM observations AS o WHERE o.tenant = w.tenant AND o.owner = w.number AND o.deleted_at IS NULL
+-- The owners, with how many memories were counted and how many are there.
+SELECT tenant, number, live, there
+FROM (
+    SELECT w.tenant, w.number, w.live, (
+        SELECT count(*) FROM observations AS o WHERE o.tenant = w.tenant AND o.owner = w.number AND o.deleted_at IS NULL
+    ) AS there
+    FROM owners AS w
 )
+WHERE live <> there
+
+-- name: wrong_successors
+SELECT count(*)
+FROM observations AS o
+LEFT JOIN observations AS s ON s.tenant = o.tenant AND s.id = o.superseded_by
+WHERE o.superseded_by IS NOT NULL AND (s.id IS NULL OR s.deleted_at IS NOT NULL)
 
 -- name: wrong_ids
 SELECT count(*) FROM observations AS o JOIN tenants AS t ON t.number = o.tenant WHERE o.id >= t.next_id
@@ -80,10 +104,17 @@ WHERE o.deleted_at IS NULL AND (
 SELECT count(*) FROM indexed_words WHERE last > (SELECT coalesce(max(row), 0) FROM observations)
 
 -- name: wrong_counts_of_people
-SELECT count(*)
-FROM people AS p
-WHERE mention_count <> (
+SELECT (
     SELECT count(*)
+    FROM people AS p
+    WHERE mention_count <> (
+        SELECT count(*)
+        FROM observation_labels AS l
+        WHERE l.tenant = p.tenant AND l.owner = p.owner AND l.label = 'person:' || p.folded
+    )
+) + (
+    SELECT count(DISTINCT l.label)
     FROM observation_labels AS l
-    WHERE l.tenant = p.tenant AND l.owner = p.owner AND l.label = 'person:' || p.folded
+    LEFT JOIN people AS p ON p.tenant = l.tenant AND p.owner = l.owner AND p.folded = substr(l.label, 8)
+    WHERE l.label >= 'person:' AND l.label < 'person;' AND p.folded IS NULL
 )

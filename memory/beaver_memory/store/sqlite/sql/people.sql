@@ -1,23 +1,32 @@
--- People, and summaries of sessions.
+-- People, and summaries of sessions. Texts are read as bytes: one that is not UTF-8 fails no statement.
 
--- name: people
--- The count covers visible memories only: a reader who may see none of a person's memories does not see the name.
-SELECT p.folded, p.name, p.aliases, count(*), max(l.created_at)
+-- name: mentions
+-- The memories of an owner that mention people, each once for each person: whether the reader may see the memory, and
+-- whether it fails its checksum.
+SELECT substr(CAST(l.label AS BLOB), 8), o.id, o.created_at, CAST(o.related_people AS BLOB), -- after `person:`
+    o.owner = l.owner AND {conditions}, {fails}
 FROM observation_labels AS l
 CROSS JOIN observations AS o ON o.tenant = l.tenant AND o.id = l.memory
-CROSS JOIN people AS p ON p.tenant = l.tenant AND p.owner = l.owner AND p.folded = substr(l.label, 8) -- after `person:`
-WHERE l.tenant = ? AND l.owner = ? AND l.label >= ? AND l.label < ? AND {conditions}
-GROUP BY l.label
+WHERE l.tenant = ? AND l.owner = ? AND l.label >= ? AND l.label < ?
+ORDER BY l.label, o.id
+
+-- name: people_of_owner
+SELECT CAST(folded AS BLOB), CAST(name AS BLOB), CAST(aliases AS BLOB), mention_count, checksum
+FROM people
+WHERE tenant = ? AND owner = ?
 
 -- name: summaries
-SELECT agent, session, request, outcome, decisions, open_items, observation_count, created_at
-FROM session_summaries
-WHERE tenant = ? AND owner = ?
-ORDER BY created_at DESC, agent, session
-LIMIT ?
+-- The index gives the order and the key: a row whose own key is damaged is not found by it.
+SELECT CAST(k.agent AS BLOB), CAST(k.session AS BLOB), CAST(s.request AS BLOB), CAST(s.outcome AS BLOB),
+    CAST(s.decisions AS BLOB), CAST(s.open_items AS BLOB), s.observation_count, s.created_at, s.checksum
+FROM session_summaries AS k INDEXED BY session_summaries_by_time
+LEFT JOIN session_summaries AS s
+    ON s.tenant = k.tenant AND s.owner = k.owner AND s.agent = k.agent AND s.session = k.session
+WHERE k.tenant = ? AND k.owner = ?
+ORDER BY k.created_at DESC, k.agent, k.session
 
 -- name: set_summary
 INSERT OR REPLACE INTO session_summaries (
-    tenant, owner, agent, session, request, outcome, decisions, open_items, observation_count, created_at
+    tenant, owner, agent, session, request, outcome, decisions, open_items, observation_count, created_at, checksum
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

@@ -22,8 +22,16 @@ SET version = ?, checksum = ?, deleted_at = ?, updated_at = ?, store = '', type 
     last_accessed_at = NULL, confidence = 0.0, importance = 0.0, mention_count = 1, token_count = 0, length = 0,
     hash = x'', speaker = '', origin = '', tags = '[]', keywords = '[]', related_files = '[]', related_people = '[]',
     terms = x'', title = '', summary = '', facts = '[]', narrative = '',
-    evidence = ''
+    evidence = '', superseded_by = NULL
 WHERE tenant = ? AND id = ?
+
+-- name: predecessors
+-- The live memories that name forgotten ones as their successors.
+SELECT id
+FROM observations INDEXED BY observations_by_successor
+WHERE tenant = ? AND superseded_by IN (SELECT value FROM json_each(?)) AND superseded_by IS NOT NULL
+    AND deleted_at IS NULL
+ORDER BY id
 
 -- name: empty_history
 UPDATE observation_history

@@ -37,3 +37,8 @@ ORDER BY o.version
 SELECT count(*)
 FROM observations AS o INDEXED BY observations_by_version
 WHERE o.tenant = ? AND o.owner = ? AND o.deleted_at IS NULL
+
+-- name: count_live_rows_by_time
+SELECT count(*)
+FROM observations AS o INDEXED BY observations_by_time
+WHERE o.tenant = ? AND o.owner = ? AND o.deleted_at IS NULL

@@ -49,6 +49,7 @@ class _Session:
     before: Utterance | None = None
     messages: int = 0
     at: float = 0.0
+    lost: bool = False
 
 
 class SessionBuffer:
@@ -69,6 +70,7 @@ class SessionBuffer:
     ) -> int:
         """Keep the messages of a turn; return how many wait now."""
         session = self._of(sight)
+        session.lost |= len(session.said) + len(said) > MOST_MESSAGES
         session.said = [*session.said, *said][-MOST_MESSAGES:]
         session.injected = [*session.injected, was_injected][-MOST_MESSAGES:]
         session.messages += sum(not each.is_context or each.voice == "assistant" for each in said)
@@ -103,6 +105,23 @@ class SessionBuffer:
         for sight in [sight for sight, session in self._sessions.items() if session.at <= before]:
             if (batch := self.take(sight)) is not None:
                 yield batch
+
+    def covered(self, sight: Visibility) -> Iterator[Batch]:
+        """Take the messages of the sessions that a sight covers."""
+        for each in [each for each in self._sessions if sight.covers(each)]:
+            if (batch := self.take(each)) is not None:
+                yield batch
+
+    def lose(self, sight: Visibility) -> None:
+        """Note that messages of a session were taken and not stored."""
+        self._of(sight).lost = True
+
+    def forgive(self, sight: Visibility) -> bool:
+        """Return whether messages of the sessions that a sight covers were lost, and forget that."""
+        lost = [session for each, session in self._sessions.items() if sight.covers(each) and session.lost]
+        for session in lost:
+            session.lost = False
+        return bool(lost)
 
     def _of(self, sight: Visibility) -> _Session:
         session = self._sessions.setdefault(sight, _Session())

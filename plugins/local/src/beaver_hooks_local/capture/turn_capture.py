@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 from beaver_hooks_local.capture.account import account
 from beaver_hooks_local.capture.session_buffer import Batch, SessionBuffer
 from beaver_hooks_local.capture.turn_texts import external_text, tool_outcome, utterances
+from beaver_hooks_local.errors import MessagesLost
 from beaver_hooks_local.settings import CaptureSettings
 from beaver_hooks_local.trust import default_store
 from beaver_hooks_local.visibility import Visibility
-from beaver_hostspecs import Answer, Clock, Report, ToolResult, Turn
+from beaver_hostspecs import Answer, Clock, Compaction, Report, ToolResult, Turn
 from beaver_memory.capture.rules import asks_to_remember
 from beaver_memory.runtime.capture_records import CaptureReport, CaptureRequest
 
@@ -44,6 +45,7 @@ class TurnCapture:
         self._settings, self._serve, self._clock, self._report = settings, serve, clock, report
         self._buffer = SessionBuffer()
         self._task: asyncio.Task[None] | None = None
+        self._running: dict[asyncio.Future[None], Visibility] = {}
 
     def begin(self) -> None:
         """Begin to look for sessions that are silent."""
@@ -78,16 +80,45 @@ class TurnCapture:
         if waiting >= self._settings.min_turn_messages or asks_to_remember(turn.prompt):
             await self._capture(self._buffer.take(sight), report)
 
+    async def compacting(self, compaction: Compaction, report: Report) -> None:
+        """Capture the messages of a session that wait, and return once they, and those being captured, are stored.
+
+        Raises:
+            MessagesLost: messages of the session could not be stored.
+        """
+        sight = Visibility.of_compaction(compaction)
+        batch: Batch | None = None
+        while (running := self._captures_of(sight)) or (batch := next(self._buffer.covered(sight), None)):
+            await (asyncio.wait(running) if running else self._capture(batch, report))
+        if self._buffer.forgive(sight):
+            raise MessagesLost("messages of this session could not be stored earlier")
+
     async def flush(self, before: float = float("inf")) -> None:
         """Capture the messages of the sessions that were silent since a moment; of all sessions unless given."""
-        for batch in list(self._buffer.idle(before)):
+        # One after the other: a batch is either in the buffer or being captured, which a compaction looks at.
+        for batch in self._buffer.idle(before):
             await self._capture(batch, self._report)
+
+    def _captures_of(self, sight: Visibility) -> list[asyncio.Future[None]]:
+        """Return the ends of the captures that run in the sessions that a sight covers."""
+        return [ended for ended, each in self._running.items() if sight.covers(each)]
 
     async def _capture(self, batch: Batch | None, report: Report) -> None:
         if batch is None:
             return
-        found = await self._serve(lambda memory: _captured(memory, batch), wrote=True)
-        account(found, report)
+        ended = asyncio.get_running_loop().create_future()
+        self._running[ended] = batch.sight
+        try:
+            found = await self._serve(lambda memory: _captured(memory, batch), wrote=True)
+            account(found, report)
+            if any(each.outcome == "failed" for each in found.items):
+                self._buffer.lose(batch.sight)
+        except BaseException:
+            self._buffer.lose(batch.sight)
+            raise
+        finally:
+            del self._running[ended]
+            ended.set_result(None)
 
     async def _watch(self) -> None:
         while True:

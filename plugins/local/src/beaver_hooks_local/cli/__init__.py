@@ -11,6 +11,7 @@ from beaver_hooks_local.cli.capture import capture
 from beaver_hooks_local.cli.change import forget, pin, unpin
 from beaver_hooks_local.cli.corrections import correct, review, undo
 from beaver_hooks_local.cli.embedders import embedder
+from beaver_hooks_local.cli.examine import examine
 from beaver_hooks_local.cli.explain import explain
 from beaver_hooks_local.cli.export import export
 from beaver_hooks_local.cli.migrate import migrate
@@ -47,6 +48,7 @@ for each in (
     reindex,
     stats,
     check,
+    examine,
     export,
     move_global,
     migrate,

@@ -1,10 +1,12 @@
-"""`capture`: finds memories in a text or in a transcript, and stores them; with --dry-run it only shows them."""
+"""`capture`: finds memories in a text, a transcript or a session, and stores them, or shows them with --dry-run."""
 
 import sys
+from collections.abc import Mapping
 from typing import Any, TextIO
 
 import click
 
+from beaver_hooks_local.capture.stored_session import captured_session
 from beaver_hooks_local.cli.options import STORES, WORD, OwnerOptions, debug_option, json_option
 from beaver_hooks_local.cli.output import one_line, plain, say, say_json, table
 from beaver_hooks_local.cli.plugin_calls import ask
@@ -27,8 +29,9 @@ _HEADS = ["outcome", "type", "sure", "why", "memory"]
     "--transcript", type=click.File("r", encoding="utf-8"), metavar="FILE",
     help='Read a conversation: JSON lines such as {"role": "user", "text": "..."}.',
 )  # fmt: skip
+@click.option("--session", metavar="ID", type=WORD, help="Read a stored session; the beginning of its id is enough.")
 @click.option("--dry-run", "dry", is_flag=True, help="Show what would be captured, and store nothing.")
-@click.option("--store", type=STORES, default="private", show_default=True, help="Who may see the memories.")
+@click.option("--store", type=STORES, help="Who may see the memories; `private` unless given.")
 @click.option("--user", metavar="ID", type=WORD, help="The user who owns them; without one, every user sees them.")
 @click.option("--project", metavar="NAME", type=WORD, help="The name of the project that they apply to.")
 @json_option
@@ -40,33 +43,51 @@ def capture(
     words: tuple[str, ...],
     *,
     transcript: TextIO | None,
+    session: str | None,
     dry: bool,
-    store: str,
     as_json: bool,
     **of: Any,
 ) -> None:
     """Find memories in a text, as after a turn of an agent, and store them.
 
-    Without WORDS and --transcript the text is read from stdin. The gates decide as in a turn; what they refuse or queue
-    is shown with the reason.
+    Without WORDS, --transcript and --session the text is read from stdin. The gates decide as in a turn; what they
+    refuse or queue is shown with the reason.
+
+    The messages of a session belong to its user, at the trust with which it was begun. Those that were captured before
+    are not captured again, so a second run finds nothing.
     """
-    said = _said(words, transcript)
-    which = OwnerOptions(**of)
+    if session is not None:
+        _refuse_others(words, transcript, of)
+        stored = shell.session(session)
+        found = ask(shell, lambda memory: captured_session(memory, stored, of["project"], dry=dry), wrote=not dry)
+    else:
+        said, which, store = _said(words, transcript), OwnerOptions(user=of["user"], project=of["project"]), of["store"]
 
-    def work(memory: LocalMemory) -> CaptureReport:
-        request = CaptureRequest(said=said, own=which.own(memory), store=store, dry_run=dry)
-        return memory.operations.capture(request)
+        def work(memory: LocalMemory) -> CaptureReport:
+            request = CaptureRequest(said=said, own=which.own(memory), store=store or "private", dry_run=dry)
+            return memory.operations.capture(request)
 
-    found = ask(shell, work, wrote=not dry)
+        found = ask(shell, work, wrote=not dry)
+    _show(found, as_json=as_json)
+
+
+def _show(found: CaptureReport, *, as_json: bool) -> None:
     if as_json:
-        say_json({"dry_run": dry, "extractor": found.extractor, "fallback": found.fallback,
+        say_json({"dry_run": found.dry_run, "extractor": found.extractor, "fallback": found.fallback,
                   "memories": [_record(each) for each in found.items]})  # fmt: skip
         return
     say(table([_HEADS, *map(_row, found.items)]) if found.items else "There is no statement worth remembering.")
     if found.fallback is not None:
         say(f"Rules answered in place of the model: {found.fallback}.", err=True)
-    if dry and found.items:
+    if found.dry_run and found.items:
         say("Nothing was stored; without --dry-run, it would be.")
+
+
+def _refuse_others(words: tuple[str, ...], transcript: TextIO | None, of: Mapping[str, Any]) -> None:
+    if words or transcript is not None:
+        raise click.UsageError("Give a text, --transcript or --session, only one of them.")
+    if of["user"] is not None or of["store"] is not None:
+        raise click.UsageError("A session has a user and a trust of its own; leave out --user and --store.")
 
 
 def _said(words: tuple[str, ...], transcript: TextIO | None) -> list[Utterance]:

@@ -8,17 +8,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import attrs
 import click
 
 from beaver_hooks_local.cli.options import OwnerOptions, asked, debug_option, filtered
-from beaver_hooks_local.cli.output import counted, line_of, record, say, say_json
+from beaver_hooks_local.cli.output import counted, line_of, plain, record, say, say_json
 from beaver_hooks_local.cli.plugin_calls import ask_long
 from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hostspecs import PluginError, Shell
 from beaver_memory.filters import Filters
 from beaver_memory.records import Memory
-from beaver_memory.runtime.requests import ExportRequest, InspectionRequest
+from beaver_memory.runtime.requests import DamagedRequest, ExportRequest, InspectionRequest
 from beaver_toolkit.files import sync
 
 STANDARD = Path("-")
@@ -34,29 +35,34 @@ Write = Callable[[str], object]
               help="The file to write, instead of stdout.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @filtered
+@click.option("--damaged", is_flag=True, help="Export rows that fail their checksums, as far as they can be read.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the result as JSON when writing to FILE; the lines are always JSON."
 )
 @debug_option
 @click.pass_obj
-def export(shell: Shell, /, *, output: Path, force: bool, as_json: bool, **options: Any) -> None:
+def export(shell: Shell, /, *, output: Path, force: bool, damaged: bool, as_json: bool, **options: Any) -> None:
     """Export the memories of all users as JSON lines, or with --user those of one user.
 
-    Expired and superseded memories are left out, unless --all is given. The file is written completely or not at all,
-    and only you can read it.
+    Expired and superseded memories are left out, unless --all is given. With --damaged, only rows that fail their
+    checksums are exported, as evidence; `add --json-lines` does not take these lines. The file is written completely or
+    not at all, and only you can read it.
     """
     which = asked(**options)
+    if damaged and (which.project or which.narrowed):
+        raise click.UsageError("A damaged row does not tell what it holds; with --damaged, only --user can be given.")
+    lines, noun = (_damaged, "damaged row") if damaged else (_lines, "memory")
     if output == STANDARD:
         # A bar would disturb the lines if both are on one terminal.
-        ask_long(shell, lambda memory, bar: _lines(memory, which, _print, bar), shown=not sys.stdout.isatty())
+        ask_long(shell, lambda memory, bar: lines(memory, which, _print, bar), shown=not sys.stdout.isatty())
         return
     _ensure_free(output, force=force)
     with _private(output, force=force) as file:
-        count = ask_long(shell, lambda memory, bar: _lines(memory, which, file.write, bar))
+        count = ask_long(shell, lambda memory, bar: lines(memory, which, file.write, bar))
     if as_json:
         say_json({"exported": count, "file": str(output)})
     else:
-        say(f"Exported {counted(count, 'memory')} to {output}.")
+        say(f"Exported {counted(count, noun)} to {output}.")
 
 
 def _print(text: str) -> None:
@@ -82,6 +88,20 @@ def _pages(memory: LocalMemory, visible: Filters, *, every_owner: bool) -> Itera
         page = memory.operations.export(request)
         yield page.memories
         cursor = page.next_cursor or None
+
+
+def _damaged(memory: LocalMemory, which: OwnerOptions, write: Write, bar: Bar) -> int:
+    """Write damaged rows; return how many."""
+    count, has_more = 0, True
+    while has_more:
+        own = which.own(memory, lapsed=True)
+        page = memory.operations.damaged(
+            DamagedRequest(visible=own, every_owner=not which.user, limit=PAGE, after=count)
+        )
+        write("".join(f"{line_of(plain(attrs.asdict(each)))}\n" for each in page.rows))
+        count, has_more = count + len(page.rows), page.has_more
+        bar(count, count, "exporting")
+    return count
 
 
 def _ensure_free(path: Path, *, force: bool) -> None:

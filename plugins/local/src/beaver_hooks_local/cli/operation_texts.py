@@ -21,9 +21,15 @@ def text_of(report: Any) -> str:
 
 
 def change_lines(changes: Sequence[Change]) -> str:
-    """Return the history of a memory, one line for each change."""
-    lines = (f"  {each.at:%Y-%m-%d %H:%M} {each.event} {', '.join(sorted(each.new))}" for each in changes)
+    """Return the history of a memory, one line for each change: the names of its fields, and the id of a successor."""
+    lines = (f"  {each.at:%Y-%m-%d %H:%M} {each.event} {', '.join(_changed(each))}" for each in changes)
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _changed(change: Change) -> list[str]:
+    successor = change.new.get("superseded_by")
+    named = {} if successor is None else {"superseded_by": f"superseded_by {successor}"}
+    return [named.get(name, name) for name in sorted(change.new)]
 
 
 def _memories(report: MemoriesReport) -> str:

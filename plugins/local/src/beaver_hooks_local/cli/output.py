@@ -61,10 +61,11 @@ def counted(number: int, noun: str) -> str:
 def row(memory: Memory, now: datetime) -> list[str]:
     """Return a memory as a row: id, day, store, type with current marks, title."""
     when = f"{memory.created_at.astimezone(UTC):%Y-%m-%d}" if memory.created_at else ""
+    by = "" if memory.superseded_by is None else f" by {memory.superseded_by}"
     marks = {
         "pinned": memory.pinned,
         "expired": memory.expires_at is not None and memory.expires_at <= now,
-        "superseded": memory.valid_until is not None and memory.valid_until <= now,
+        f"superseded{by}": memory.valid_until is not None and memory.valid_until <= now,
     }
     type_ = one_line(", ".join([memory.type, *(name for name, holds in marks.items() if holds)]))
     return [str(memory.id), when, memory.store.value, type_, title(memory)]

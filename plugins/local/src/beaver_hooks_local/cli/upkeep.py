@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from beaver_hooks_local.cli.options import debug_option, json_option
+from beaver_hooks_local.cli.options import WORD, OwnerOptions, debug_option, json_option
 from beaver_hooks_local.cli.output import counted, plain, say, say_json
 from beaver_hooks_local.cli.plugin_calls import NAME, ask, call
 from beaver_hooks_local.cli.progress import Bar
@@ -16,6 +16,8 @@ from beaver_hooks_local.plugin import Local
 from beaver_hostspecs import PluginError, Shell
 from beaver_memory.embedding.factory import make_embedder, model_folder
 from beaver_memory.embedding.protocol import Identity
+from beaver_memory.records import Owner
+from beaver_memory.runtime.reports import CaptureDay
 from beaver_memory.runtime.requests import InspectionRequest, RecoverRequest
 from beaver_memory.runtime.troubles import EMBEDDER, EMBEDDING, UPKEEP
 
@@ -56,12 +58,13 @@ def reindex(shell: Shell, *, as_json: bool) -> None:
 
 
 @click.command()
+@click.option("--user", metavar="ID", type=WORD, help="The user whose captures of today are counted.")
 @json_option
 @debug_option
 @click.pass_obj
-def stats(shell: Shell, *, as_json: bool) -> None:
-    """Show statistics of the memories and their embeddings."""
-    numbers = ask(shell, _numbers)
+def stats(shell: Shell, *, user: str | None, as_json: bool) -> None:
+    """Show statistics of the memories and their embeddings, and what capture has taken today (UTC) of a user."""
+    numbers = ask(shell, partial(_numbers, OwnerOptions(user=user).sight.owner))
     if as_json:
         say_json(numbers)
     else:
@@ -139,14 +142,22 @@ def _indexed(memory: LocalMemory, bar: Bar) -> int:
     return memory.operations.recover(request, lambda done, total: bar(done, total, "indexing")).reindexed
 
 
-def _numbers(memory: LocalMemory) -> dict[str, Any]:
-    found = memory.operations.inspect(InspectionRequest(owners=()))
+def _numbers(owner: Owner, memory: LocalMemory) -> dict[str, Any]:
+    found = memory.operations.inspect(InspectionRequest(owners=(), capture_of=owner))
     return {
         **{name: plain(value) for name, value in found.store.items()},
         "embedder": found.embedder,
         "to_be_embedded": found.to_be_embedded or 0,
+        **_captured(found.capture),
         "troubles": list(found.troubles),
     }
+
+
+def _captured(day: CaptureDay | None) -> dict[str, Any]:
+    if day is None:
+        return {}
+    names = {"captured_today": "memories", "model_calls_today": "calls", "model_tokens_today": "tokens"}
+    return {told: {"spent": getattr(day.spent, name), "most": getattr(day.most, name)} for told, name in names.items()}
 
 
 def _told(value: object) -> str:

@@ -63,6 +63,7 @@ SEARCH = _object(
         "file": {**_PATH, "description": "only memories about this path or a path below it"},
         "after": {**_MOMENT, "description": f"only memories from this time or later; {_DATES}"},
         "before": {**_MOMENT, "description": f"only memories from before this time; {_DATES}"},
+        "as_of": {**_MOMENT, "description": f"only what was known and true at this time; {_DATES}"},
         "limit": _count(50, 10, "the most results to return"),
         "max_tokens": {
             "type": "integer",

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import attrs
+
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.tools import serialise
 from beaver_hooks_local.visibility import Visibility
@@ -29,7 +31,11 @@ def search(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report
     more = {
         name: arguments[name] for name in ("stores", "types", "people", "file", "after", "before") if name in arguments
     }
-    text, filters = arguments.get("query", ""), sight.filters(memory.clock.now(), **more)
+    now = memory.clock.now()
+    if "as_of" in arguments:
+        # What waits for approval holds in the future only, and stays hidden.
+        more["as_of"] = min(arguments["as_of"], now)
+    text, filters = arguments.get("query", ""), sight.filters(now, **more)
     limits = {"limit": arguments.get("limit", 10), "max_tokens": arguments.get("max_tokens")}
     found = memory.operations.recall(RecallRequest(query=text, operators=True, visible=filters, **limits))
     report.candidates((str(hit.memory.id), round(hit.score, 4)) for hit in found.hits)
@@ -72,7 +78,7 @@ def get(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -
 
 def history(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
     """Return the history of a memory."""
-    filters = Visibility.of_turn(turn).filters(memory.clock.now())
+    filters = attrs.evolve(Visibility.of_turn(turn).filters(memory.clock.now()), lapsed=True)
     found = memory.operations.history(HistoryRequest(id=arguments["observation_id"], visible=filters))
     entries = [serialise.change(each) for each in found.changes]
     return {"count": len(entries), "history": entries, **_none(entries)}

@@ -55,6 +55,7 @@ def whole(memory: Memory) -> Shown:
             "updated": None if memory.updated_at == memory.created_at else _moment(memory.updated_at),
             "expires": _moment(memory.expires_at),
             "valid_until": _moment(memory.valid_until),
+            "superseded_by": memory.superseded_by,
             "mentions": memory.mention_count,
             "pinned": memory.pinned or None,
             "cut": any(len(text) > LONGEST for text in texts.values()) or None,

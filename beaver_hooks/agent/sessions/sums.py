@@ -1,0 +1,72 @@
+"""Checksums of messages: a message that fails its own is not shown, and the log names it once."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from beaver_hooks.agent.sessions.database import SQL
+from beaver_hooks.log import Log, make_log
+from beaver_toolkit.row_checksums import row_checksum
+
+if TYPE_CHECKING:
+    import apsw
+
+AT_ONCE = 1_000
+"""Messages that get their checksums in one statement."""
+
+
+class DamagedMessages:
+    """The messages that were found damaged. Used by one thread.
+
+    Args:
+        log: takes a warning for each message that was not known, and for each session that lost messages.
+    """
+
+    def __init__(self, log: Log | None = None) -> None:
+        self._log = make_log() if log is None else log
+        self._known: set[tuple[str, int]] = set()
+
+    def note(self, what: str, number: int) -> None:
+        """Note a `message` that is damaged or a `session` that lost messages, by its number."""
+        if (what, number) not in self._known:
+            self._known.add((what, number))
+            self._log.warning(f"{what}_damaged", number=number, remedy="run `beaver doctor`")
+
+
+def message_checksum(row: Sequence[Any]) -> int:
+    """Return the checksum of a message, from the values that `is_whole` gets."""
+    return row_checksum(*row)
+
+
+def is_whole(row: Sequence[Any], checksum: int | None) -> bool:
+    """Return whether a message has its checksum, or none yet.
+
+    Args:
+        row: session, role, text, time, id and speaker, the texts as bytes.
+        checksum: the stored checksum.
+    """
+    return checksum is None or message_checksum(row) == checksum
+
+
+def are_missing(connection: "apsw.Connection") -> bool:
+    """Return whether messages of an older version have no checksum."""
+    return connection.execute(SQL["messages_without_checksum"], (1,)).fetchone() is not None
+
+
+def add_missing(connection: "apsw.Connection") -> None:
+    """Give the messages of older versions their checksums, within a transaction."""
+    while rows := connection.execute(SQL["messages_without_checksum"], (AT_ONCE,)).fetchall():
+        sums = [(message_checksum(row), number) for number, *row in rows]
+        connection.executemany(SQL["set_checksum"], sums)
+
+
+def problems(connection: "apsw.Connection", *, have_checksums: bool) -> Iterator[str]:
+    """Yield a sentence for each damaged message, and for each session that has fewer messages than were counted."""
+    for number, checksum, name, *row in connection.execute(SQL["all_messages"]) if have_checksums else ():
+        if not is_whole(row, checksum):
+            yield f"message {number} of session {_shown(name)} fails its checksum"
+    for name, counted, there in connection.execute(SQL["miscounted_sessions"]):
+        yield f"session {_shown(name)} has {there} of {counted} messages"
+
+
+def _shown(name: bytes | None) -> str:
+    return ascii((name or b"").decode(errors="backslashreplace"))

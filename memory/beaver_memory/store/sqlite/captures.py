@@ -1,0 +1,39 @@
+"""Counts what capture takes in a day, and records the turns from which memories were captured."""
+
+from collections.abc import Collection
+from datetime import date
+
+import apsw
+
+from beaver_memory.records import CaptureSpend
+from beaver_memory.store.bounds import limits
+from beaver_memory.store.sqlite.owners import OwnerKey
+from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.texts import cleaned
+
+_SQL = sqlite_queries("captures")
+
+
+def spent(connection: apsw.Connection, owner: OwnerKey, day: date) -> CaptureSpend:
+    """Return what capture has taken of an owner's day."""
+    row = connection.execute(_SQL["spent"], (*owner, day.isoformat())).fetchone()
+    return CaptureSpend() if row is None else CaptureSpend(memories=row[0], calls=row[1], tokens=row[2])
+
+
+def spend(connection: apsw.Connection, owner: OwnerKey, day: date, amount: CaptureSpend, most: CaptureSpend) -> bool:
+    """Add to what capture takes of an owner's day, unless a limit would be passed; return whether it was added."""
+    if not CaptureSpend().fits(amount, most):
+        return False  # The first row of a day is inserted without a comparison.
+    given = {"tenant": owner[0], "owner": owner[1], "day": day.isoformat()}
+    connection.execute(_SQL["spend"], given | limits(amount, most))
+    return connection.changes() > 0
+
+
+def captured(connection: apsw.Connection, owner: OwnerKey, turns: Collection[str]) -> set[str]:
+    """Return those turns from which the owner's memories were captured."""
+    return {turn for turn in turns if connection.execute(_SQL["is_captured"], (*owner, cleaned(turn))).fetchone()}
+
+
+def mark_captured(connection: apsw.Connection, owner: OwnerKey, turns: Collection[str]) -> None:
+    """Record that an owner's memories were captured from turns."""
+    connection.executemany(_SQL["mark_captured"], [(*owner, cleaned(turn)) for turn in turns])

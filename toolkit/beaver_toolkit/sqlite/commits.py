@@ -1,0 +1,207 @@
+"""Counts the commits of a database, so that acknowledged commits that are missing later are noticed.
+
+SQLite ends a log at the first page that fails its checksum, and says nothing of the commits behind it. Each commit
+therefore raises a number in the database, its `user_version`. After the commit, which is durable then, the number is
+written to a small file beside the database, with where the log ended. That file is not synced: it may be late, also
+after a power failure, but it never has the number of a commit that was not durable.
+
+The file has four places, which are used in turn, for the last commits, and four for the last complete checkpoints. Of
+two processes that write at the same time, none hides a higher number of the other.
+"""
+
+import contextlib
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from beaver_toolkit.files import open_regular, replace
+from beaver_toolkit.locks import PRIVATE
+from beaver_toolkit.sqlite.connections import immediate
+from beaver_toolkit.sqlite.errors import DatabaseError, driver
+
+if TYPE_CHECKING:
+    import apsw
+
+_PLACE = struct.Struct(">QQQQ")
+"""A number, the frames in the log, the checksum of the last of them, and the three combined."""
+
+_PLACES = 4
+_BYTES = _PLACES * _PLACE.size
+_SEAL = 2**64 - 1
+
+_DATABASE, _LOG = 0, 1
+_NUMBER, _NUMBER_BYTES = 60, 4
+"""Where the header of a database has its `user_version`."""
+
+_LOG_HEADER, _FRAME_HEADER = 32, 24
+_CHECKSUM, _CHECKSUM_BYTES = 16, 8
+"""Where the header of a frame has its checksum, which depends on all frames before it."""
+
+
+class Mark(NamedTuple):
+    """A commit or a checkpoint that was durable.
+
+    Attributes:
+        number: of the last commit.
+        frames: how many frames the log had after it.
+        checksum: of the last frame.
+    """
+
+    number: int = 0
+    frames: int = 0
+    checksum: int = 0
+
+
+class Commits:
+    """The commits of one database, for the connections of one lease.
+
+    Args:
+        path: the database.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = commits_file(path)
+        self._file: int | None = None
+        self._page_size = 0
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            os.close(self._file)
+
+    @contextlib.contextmanager
+    def counted(self, connection: "apsw.Connection") -> Iterator[None]:
+        """Hold the write lock for a block, and count its commit if it changes rows; or roll all of it back.
+
+        Raises:
+            DatabaseError: `overwritten`: acknowledged commits are missing from what the connection sees.
+        """
+        before, number = connection.total_changes(), 0
+        with immediate(connection):
+            yield
+            if connection.total_changes() != before:
+                number = self._next(connection)
+                connection.execute(f"PRAGMA user_version = {number}", can_cache=False)
+        if number:
+            self._acknowledge(connection, number)
+
+    def are_missing(self, connection: "apsw.Connection") -> bool:
+        """Return whether acknowledged commits are missing from what a connection sees."""
+        # Read before the number in the database: another process may write meanwhile.
+        known = self.known()
+        return self._are_missing(connection, known, number_with_log(connection))
+
+    def known(self) -> tuple[Mark, int]:
+        """Return the last commit that was acknowledged, and the number of the last one that a checkpoint moved."""
+        with contextlib.suppress(OSError):
+            content = os.pread(self._opened(), 2 * _BYTES, 0)
+            return _newest(content[:_BYTES]), _newest(content[_BYTES:]).number
+        return Mark(), 0
+
+    def checkpoint(self, connection: "apsw.Connection", mode: int) -> None:
+        """Move the log into the database, and keep the number of the last commit that is certainly there then."""
+        number = number_with_log(connection)
+        frames, moved = connection.wal_checkpoint(mode=mode)
+        if frames == moved:
+            self._write(Mark(number), _PLACES)
+
+    def keep_closed(self, path: Path) -> None:
+        """Keep what a database holds whose log SQLite has removed, after it moved the log into the database."""
+        number = number_in_header(path)
+        if 0 < number <= self.known()[0].number:
+            self._write(Mark(number), _PLACES)
+
+    def begin_at(self, number: int) -> None:
+        """Forget higher numbers: the database goes on at this one. Durable when it returns."""
+        replace(self._path, _packed(Mark(number)))
+        self.close()
+        self._file = None
+
+    def _next(self, connection: "apsw.Connection") -> int:
+        number = number_with_log(connection)
+        if self._are_missing(connection, self.known(), number):
+            raise DatabaseError("overwritten")
+        return number + 1
+
+    def _are_missing(self, connection: "apsw.Connection", known: tuple[Mark, int], number: int) -> bool:
+        last, moved = known
+        if number < last.number or number_in_file(connection) < moved:
+            return True
+        if number > last.number or last.frames == 0 or self._checksum(connection, last.frames) == last.checksum:
+            return False
+        # Another process may have emptied the log meanwhile, or have begun a new one.
+        return number_in_file(connection) < number == number_with_log(connection)
+
+    def _acknowledge(self, connection: "apsw.Connection", number: int) -> None:
+        frames, moved = connection.wal_checkpoint(mode=driver().SQLITE_CHECKPOINT_NOOP)
+        self._write(Mark(number, frames, self._checksum(connection, frames)), 0)
+        if frames == moved:
+            self._write(Mark(number), _PLACES)
+
+    def _write(self, mark: Mark, first: int) -> None:
+        # A full disk, or a folder that cannot be written: the file stays behind.
+        with contextlib.suppress(OSError):
+            os.pwrite(self._opened(os.O_CREAT), _packed(mark), (first + mark.number % _PLACES) * _PLACE.size)
+
+    def _checksum(self, connection: "apsw.Connection", frames: int) -> int:
+        """Return the checksum of the last of some frames in the log; 0 if the log is shorter."""
+        if not frames:
+            return 0
+        if not self._page_size:
+            self._page_size = int(connection.execute("PRAGMA page_size").get)
+        place = _LOG_HEADER + (frames - 1) * (_FRAME_HEADER + self._page_size) + _CHECKSUM
+        return int.from_bytes(connection.read("main", _LOG, place, _CHECKSUM_BYTES)[1])
+
+    def _opened(self, flags: int = 0) -> int:
+        if self._file is None:
+            self._file = os.open(self._path, os.O_RDWR | os.O_NOFOLLOW | flags, PRIVATE)
+        return self._file
+
+
+def commits_file(path: Path) -> Path:
+    """Return the file beside a database that has the numbers of its last commits."""
+    return path.with_name(f".{path.name}.commits")
+
+
+def number_in_file(connection: "apsw.Connection") -> int:
+    """Return the number that the database has without its log."""
+    return int.from_bytes(connection.read("main", _DATABASE, _NUMBER, _NUMBER_BYTES)[1])
+
+
+def number_in_header(path: Path) -> int:
+    """Return the number that a database has without its log, before SQLite opens it; 0 if it has no header.
+
+    Closing a file takes the locks from each connection of this process that has it open.
+    """
+    try:
+        with open_regular(path) as file:
+            file.seek(_NUMBER)
+            return int.from_bytes(file.read(_NUMBER_BYTES))
+    except OSError:
+        return 0
+
+
+def number_with_log(connection: "apsw.Connection") -> int:
+    """Return the number that the database has with its log."""
+    return int(connection.execute("PRAGMA user_version").get)
+
+
+def _newest(content: bytes) -> Mark:
+    """Return the highest of the marks that were written whole."""
+    size = _PLACE.size
+    for place in sorted((content[at : at + size] for at in range(0, len(content) - size + 1, size)), reverse=True):
+        *found, seal = _PLACE.unpack(place)
+        mark = Mark(*found)
+        if seal == _seal(mark):
+            return mark
+    return Mark()
+
+
+def _packed(mark: Mark) -> bytes:
+    return _PLACE.pack(*mark, _seal(mark))
+
+
+def _seal(mark: Mark) -> int:
+    return mark.number ^ mark.frames ^ mark.checksum ^ _SEAL
