@@ -5,14 +5,15 @@ The trail is copied last. So it accounts for everything else in the backup, and 
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import attrs
 
+from beaver_hooks.agent.sessions import sums
 from beaver_hooks.agent.sessions.database import DATABASE as SESSIONS
 from beaver_hooks.agent.sessions.database import PACKAGE as SESSIONS_PACKAGE
-from beaver_hooks.agent.sessions.database import SessionDatabase, refuse_listed, storage_error
+from beaver_hooks.agent.sessions.database import SQL, SessionDatabase, refuse_listed, storage_error
 from beaver_hooks.agent.sessions.records import ImportReport, Session
 from beaver_hooks.agent.sessions.transactions import Work
 from beaver_hooks.agent.sessions.transfer import read_lines, session_lines
@@ -35,7 +36,6 @@ from beaver_hostspecs import (
     StateBackup,
 )
 from beaver_toolkit.files import create_once, open_regular
-from beaver_toolkit.sqlite.connections import integrity_problems
 from beaver_toolkit.sqlite.copies import check_free, copy_moment, put_in_place
 from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.errors import DatabaseError, translated
@@ -209,7 +209,10 @@ def _put_file(copy: Path, path: Path) -> None:
 
 
 def _place(copy: Path, path: Path, *, dry: bool) -> None:
-    (check_free(path) if dry else put_in_place(copy, path))
+    if dry:
+        check_free(path)
+    else:
+        put_in_place(copy, path)
 
 
 def _examined_sessions(folder: Path) -> tuple[dict[str, int], list[str]]:
@@ -217,18 +220,16 @@ def _examined_sessions(folder: Path) -> tuple[dict[str, int], list[str]]:
         translated(),
         contextlib.closing(Database.read(folder / SESSIONS, read_migrations(SESSIONS_PACKAGE))) as database,
     ):
-        connection = database.connection
-        faults = integrity_problems(connection)
-        if faults:
+        if faults := sums.faults(database.connection):
             return {}, faults
-        count: Callable[[str], int] = lambda table: int(connection.execute(f"SELECT count(*) FROM {table}").get)  # noqa: E731, S608
-        return {"sessions": count("sessions"), "messages": count("messages")}, []
+        (sessions, messages), *_ = database.connection.execute(SQL["count_everything"]).fetchall()
+        return {"sessions": int(sessions), "messages": int(messages)}, []
 
 
 def _examined_trail(folder: Path) -> tuple[dict[str, int], list[str]]:
     reader = TrailReader(folder)
     try:
-        if faults := list(reader.integrity()):
+        if faults := reader.faults():
             return {}, [f"{TRAIL} is damaged: {each}" for each in faults]
         if read_key(folder) is None:
             return {}, [f"the key {KEY_FILE} of the audit trail is missing, so its records cannot be verified"]

@@ -1,6 +1,7 @@
 """`beaver backup` and `beaver restore`: everything comes back as it was, or is refused with a remedy."""
 
 import json
+import os
 import re
 import resource
 import shutil
@@ -586,3 +587,118 @@ def test_a_plugin_from_elsewhere_takes_part(cli, owner_home, install):
 
     assert ({"notes": 1}, ["A note."]) == (made.json["held"]["keeper"], made.json["notes"])
     assert {"added": {}, "present": {}, "conflicts": [], "notes": []} == restored.json["restored"]["keeper"]
+
+
+# --- Faults of the host's own state ---------------------------------------------------------------------------------
+
+
+def state_of(owner_home: Path) -> Path:
+    return owner_home / "project" / ".beaver"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code", "error"),
+    [
+        (lambda state: overwrite(state / "sessions.db"), 5, "The session store"),
+        (lambda state: overwrite(state / "host.db"), 5, "The audit trail"),
+        (lambda state: relink(state / "audit.key"), 5, "audit.key cannot be read"),
+        (lambda state: (state / "audit.key").unlink(), 1, "the key audit.key of the audit trail is missing"),
+        (lambda state: spoil_message(state / "sessions.db"), 1, "fails its checksum"),
+        (lambda state: spoil_receipt(state / "host.db"), 1, "fails its checksum"),
+    ],
+    ids=["sessions", "trail", "linked key", "no key", "message", "receipt"],
+)
+def test_damage_of_the_hosts_files_is_named(cli, owner_home, spoil, code, error):
+    """A file that cannot be read ends the backup; damage within one is kept, and makes the exit code 1."""
+    spoil(state_of(owner_home))
+    ran = cli("backup", owner_home / "b.zip")
+
+    assert (code, code == 1) == (ran.code, (owner_home / "b.zip").exists())
+    assert error in ran.err
+
+
+def overwrite(path: Path) -> None:
+    for each in path.parent.glob(f"{path.name}-*"):
+        each.unlink()
+    path.write_bytes(b"no database, but a long text " * 400)
+
+
+def relink(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to(path.with_name("elsewhere"))
+
+
+def spoil_message(path: Path) -> None:
+    with apsw.Connection(str(path)) as connection:
+        connection.execute("UPDATE messages SET text = CAST('forged' AS BLOB) WHERE number = 1")
+
+
+def spoil_receipt(path: Path) -> None:
+    with apsw.Connection(str(path)) as connection:
+        connection.execute("UPDATE receipts SET body = '{}'")
+
+
+def test_a_loss_of_commits_is_told(cli, owner_home):
+    """A database that has lost acknowledged commits is backed up, and the backup says so."""
+    path = state_of(owner_home) / "plugins" / "local" / "memory.db"
+    path.with_name("memory.db.losses").write_text(json.dumps([[9, 7, "", False]]))
+    ran = cli("backup", owner_home / "b.zip", "--json")
+
+    assert (0, 1) == (ran.code, len(ran.json["notes"]))
+    assert f"{path}: 2 commits that were acknowledged are missing" in ran.json["notes"][0]
+
+
+def test_a_restored_older_state_is_no_loss(cli, owner_home):
+    """After a restore in the place of a lost, newer state, nothing counts the commits that the backup does not have."""
+    cli("backup", owner_home / "b.zip")
+    cli("memory", "add", "One more.")
+    cli("run", "hello", "--session", "s3")
+    for folder in (state_of(owner_home), owner_home / ".beaver"):
+        for path in [*folder.rglob("*.db*"), *folder.rglob("*.md"), *folder.rglob("*.jsonl")]:
+            if not path.name.startswith("."):
+                path.unlink()
+        for path in folder.rglob(".*.jsonl"):
+            path.unlink()
+    for name in ("audit.key", "memory-off.json"):
+        (state_of(owner_home) / name).unlink()
+    restored = cli("restore", owner_home / "b.zip")
+
+    assert 0 == restored.code, restored.err
+    assert "One more." not in cli("memory", "list").out
+    assert (0, 0) == (cli("memory", "check").code, cli("audit", "verify").code)
+    assert "commits" not in cli("doctor").out
+
+
+def test_leftovers_of_a_killed_backup_are_removed(cli, owner_home, tmp_path):
+    """The next backup removes what a killed one left beside it, once that is a day old."""
+    old, new = tmp_path / "out" / ".beaver-backup-1.tmp", tmp_path / "out" / ".beaver-backup-2.tmp"
+    for each in (old, new):
+        each.mkdir(parents=True)
+    os.utime(old, (0, 0))
+    cli("backup", tmp_path / "out" / "b.zip")
+
+    assert (False, True) == (old.exists(), new.exists())
+
+
+def test_a_backup_of_another_moment_is_not_replaced(cli, owner_home, tmp_path, monkeypatch):
+    """A file that another process makes under the same name meanwhile stays."""
+    write = archive.write_archive
+
+    def late(path, *rest):
+        write(path, *rest)
+        (tmp_path / "b.zip").write_text("other")
+
+    monkeypatch.setattr(backup, "write_archive", late)
+    ran = cli("backup", tmp_path / "b.zip")
+
+    assert (5, "other") == (ran.code, (tmp_path / "b.zip").read_text())
+
+
+def test_sessions_that_git_lists_are_not_backed_up(cli, owner_home, monkeypatch):
+    """Conversations that may be another person's are refused, as every other command refuses them."""
+    state = state_of(owner_home)
+    monkeypatch.setattr("beaver_hooks.file_trust.StateFiles.is_listed", lambda _, path: path.name == "sessions.db")
+    ran = cli("backup", owner_home / "b.zip")
+
+    assert (5, False) == (ran.code, (owner_home / "b.zip").exists())
+    assert f"Git's index lists {state / 'sessions.db'}" in ran.err
