@@ -7,6 +7,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -222,8 +223,8 @@ def _examined_sessions(folder: Path) -> tuple[dict[str, int], list[str]]:
     ):
         if faults := sums.faults(database.connection):
             return {}, faults
-        (sessions, messages), *_ = database.connection.execute(SQL["count_everything"]).fetchall()
-        return {"sessions": int(sessions), "messages": int(messages)}, []
+        count: Any = database.connection.execute(SQL["count_everything"]).get
+        return dict(zip(("sessions", "messages"), count, strict=True)), []
 
 
 def _examined_trail(folder: Path) -> tuple[dict[str, int], list[str]]:

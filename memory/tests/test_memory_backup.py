@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import apsw
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from beaver_hostspecs import BackupReport, RestoreReport, RestoreRequest, Secret
@@ -111,6 +111,7 @@ def test_a_merge_into_the_same_store_changes_nothing(before, after):
 
 
 @settings(max_examples=FEW)
+@example([("add", "ash")], [("add", "birch"), ("forget", "birch")])
 @given(STEPS, STEPS)
 def test_a_merge_into_another_store_adds_what_it_lacks(ours, theirs):
     """By their words, missing memories come and the others stay; a dry run says so before, and a second merge adds none."""
@@ -133,6 +134,7 @@ def test_a_merge_into_another_store_adds_what_it_lacks(ours, theirs):
 
 
 @settings(max_examples=FEW)
+@example([], [("add", "ash")], [("add", "birch")])
 @given(STEPS, STEPS, STEPS)
 def test_a_merge_of_a_newer_backup_into_a_restored_older_one(before, after, since):
     """Ids that both sides gave to different memories since are not mistaken for one memory."""
