@@ -22,9 +22,13 @@ from beaver_hooks.cli.backup import (
 from beaver_hooks.cli.common import common, configured
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.cli.text_format import moment
+from beaver_hooks.config import Config
 from beaver_hooks.config.locations import FOLDER
 from beaver_hooks.config.paths import printable
 from beaver_hostspecs import PERSON_PART, PROJECT_PART
+
+PLACES = frozenset({"folder", "databasePath"})
+"""The settings by which plugins keep their files outside of the state folder."""
 
 
 @click.command(name="restore")
@@ -53,6 +57,7 @@ def command(
     loaded = configured(config)
     places = Places(state=loaded.state_folder, person=loaded.person_folder)
     if folder is not None:
+        _refuse_named_places(loaded.config)
         places = Places(
             state=folder.absolute() / PROJECT_PART / FOLDER, person=folder.absolute() / PERSON_PART / FOLDER
         )
@@ -66,6 +71,17 @@ def command(
             show(
                 f"To use it, copy config.json to {places.state}, and run: cd {folder.absolute() / PROJECT_PART} &&"
                 f" HOME={folder.absolute() / PERSON_PART} beaver --config .beaver/config.json memory list"
+            )
+
+
+def _refuse_named_places(config: Config) -> None:
+    """Refuse `--to` under a configuration that gives a plugin a place of its own: its part would go there."""
+    sections = {**(config.memory.sections if config.memory else {}), **config.plugins.settings}
+    for name, section in sections.items():
+        for key in PLACES & section.keys():
+            raise click.UsageError(
+                f"The configuration gives {name} a place of its own (`{key}`), so its part would not be restored into"
+                " the folder; name a configuration without that setting with --config."
             )
 
 

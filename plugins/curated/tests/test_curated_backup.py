@@ -91,7 +91,7 @@ def test_a_restore_over_a_file_is_refused(filled, tmp_path):
 @settings(max_examples=FEW)
 @given(STEPS, STEPS, st.booleans())
 def test_a_merge_into_the_memory_of_the_backup_changes_nothing(before, after, dry):
-    """What was removed or changed since the backup stays so: the history knows all that the backup holds."""
+    """Entries removed or changed since the backup stay so: the history knows all entries that the backup holds."""
     with TemporaryDirectory() as name:
         service = do(service_at(Path(name) / "state"), before)
         then = entries(service)

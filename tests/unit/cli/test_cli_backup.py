@@ -178,6 +178,18 @@ def test_a_backup_can_be_looked_at_elsewhere(cli, owner_home, tmp_path):
     ] == databases(tmp_path / "look")  # fmt: skip
 
 
+@pytest.mark.parametrize(("plugin", "key"), [("local", "databasePath"), ("curated", "folder")])
+def test_a_named_place_is_never_written_instead_of_the_folder(cli, owner_home, tmp_path, plugin, key):
+    """Where the configuration puts a plugin's files elsewhere, `--to` is refused: it would restore over them."""
+    cli("backup", tmp_path / "b.zip")
+    memory = {**CONFIG["memory"], plugin: {**CONFIG["memory"].get(plugin, {}), key: str(tmp_path / "elsewhere")}}
+    (owner_home / "project/.beaver/config.json").write_text(json.dumps(CONFIG | {"memory": memory}))
+    ran = cli("restore", tmp_path / "b.zip", "--to", tmp_path / "look", "--merge")
+
+    assert (2, False, False) == (ran.code, (tmp_path / "elsewhere").exists(), (tmp_path / "look").exists())
+    assert f"gives {plugin} a place of its own (`{key}`)" in ran.err
+
+
 # --- Names, folders, old backups ------------------------------------------------------------------------------------
 
 
