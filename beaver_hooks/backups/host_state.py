@@ -7,14 +7,13 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import attrs
 
-from beaver_hooks.agent.sessions import sums
+from beaver_hooks.agent.sessions import reads, sums
 from beaver_hooks.agent.sessions.database import DATABASE as SESSIONS
 from beaver_hooks.agent.sessions.database import PACKAGE as SESSIONS_PACKAGE
-from beaver_hooks.agent.sessions.database import SQL, SessionDatabase, refuse_listed, storage_error
+from beaver_hooks.agent.sessions.database import SessionDatabase, refuse_listed, storage_error
 from beaver_hooks.agent.sessions.records import ImportReport, Session
 from beaver_hooks.agent.sessions.transactions import Work
 from beaver_hooks.agent.sessions.transfer import read_lines, session_lines
@@ -223,8 +222,7 @@ def _examined_sessions(folder: Path) -> tuple[dict[str, int], list[str]]:
     ):
         if faults := sums.faults(database.connection):
             return {}, faults
-        count: Any = database.connection.execute(SQL["count_everything"]).get
-        return dict(zip(("sessions", "messages"), count, strict=True)), []
+        return reads.totals(database.connection), []
 
 
 def _examined_trail(folder: Path) -> tuple[dict[str, int], list[str]]:

@@ -58,7 +58,9 @@ LIMIT ?
 SELECT count(*) FROM messages WHERE session = ?
 
 -- name: count_everything
-SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM messages)
+SELECT 'sessions', count(*) FROM sessions
+UNION ALL
+SELECT 'messages', count(*) FROM messages
 
 -- name: all_messages
 SELECT messages.number, checksum, CAST(sessions.id AS BLOB), session, CAST(role AS BLOB), text, CAST(at AS BLOB),

@@ -18,7 +18,7 @@ from beaver_hooks_curated.approvals import FILE as PENDING_FILE
 from beaver_hooks_curated.edits import Edit
 from beaver_hooks_curated.entries import BOTH, MOST_ENTRIES, Entries, Page, Target, size
 from beaver_hooks_curated.errors import CuratedError, EditRefused, MemoryUnreadable, MemoryUnwritable
-from beaver_hooks_curated.folders import explained
+from beaver_hooks_curated.folders import explained, locked
 from beaver_hooks_curated.history import Change, history_path
 from beaver_hooks_curated.layout import USERS, Layout
 from beaver_hooks_curated.merge import merge
@@ -34,6 +34,9 @@ from beaver_hostspecs import (
     StateBackup,
 )
 from beaver_toolkit.files import create_once, open_regular
+
+PATIENCE = 30.0
+"""Seconds that a backup waits for processes which write: no turn waits for it."""
 
 RESTORE = "restore"
 """The action of a merge in the history."""
@@ -87,7 +90,7 @@ class CuratedBackup:
         left_out: list[str] = []
         for part, root in self._roots().items():
             for source in _folders(root):
-                with self._layout.at(source).locked():
+                with locked(source, PATIENCE):
                     left_out += [
                         f"{path} {why}, so it is not in the backup."
                         for path in _own(source)
