@@ -65,6 +65,9 @@ class Commits:
         self._path = commits_file(path)
         self._file: int | None = None
         self._page_size = 0
+        self._content = b""
+        self._known = Mark(), 0
+        self._newest = -1, 0
 
     def close(self) -> None:
         """Close the file."""
@@ -74,6 +77,9 @@ class Commits:
     @contextlib.contextmanager
     def counted(self, connection: "apsw.Connection") -> Iterator[None]:
         """Hold the write lock for a block, and count its commit if it changes rows; or roll all of it back.
+
+        Args:
+            connection: the one connection that writes; each call has the same.
 
         Raises:
             DatabaseError: `overwritten`: acknowledged commits are missing from what the connection sees.
@@ -97,7 +103,9 @@ class Commits:
         """Return the last commit that was acknowledged, and the number of the last one that a checkpoint moved."""
         with contextlib.suppress(OSError):
             content = os.pread(self._opened(), 2 * _BYTES, 0)
-            return _newest(content[:_BYTES]), _newest(content[_BYTES:]).number
+            if content != self._content:
+                self._content, self._known = content, (_newest(content[:_BYTES]), _newest(content[_BYTES:]).number)
+            return self._known
         return Mark(), 0
 
     def checkpoint(self, connection: "apsw.Connection", mode: int) -> None:
@@ -118,9 +126,13 @@ class Commits:
         replace(self._path, _packed(Mark(number)))
         self.close()
         self._file = None
+        self._newest = -1, 0
 
     def _next(self, connection: "apsw.Connection") -> int:
-        number = number_with_log(connection)
+        version, number = self._newest
+        if connection.data_version() != version:
+            # Another process has written, or what SQLite knows of the log has changed.
+            number = number_with_log(connection)
         if self._are_missing(connection, self.known(), number):
             raise DatabaseError("overwritten")
         return number + 1
@@ -135,15 +147,28 @@ class Commits:
         return number_in_file(connection) < number == number_with_log(connection)
 
     def _acknowledge(self, connection: "apsw.Connection", number: int) -> None:
+        self._newest = connection.data_version(), number
         frames, moved = connection.wal_checkpoint(mode=driver().SQLITE_CHECKPOINT_NOOP)
         self._write(Mark(number, frames, self._checksum(connection, frames)), 0)
         if frames == moved:
             self._write(Mark(number), _PLACES)
 
     def _write(self, mark: Mark, first: int) -> None:
+        packed, place = _packed(mark), (first + mark.number % _PLACES) * _PLACE.size
         # A full disk, or a folder that cannot be written: the file stays behind.
         with contextlib.suppress(OSError):
-            os.pwrite(self._opened(os.O_CREAT), _packed(mark), (first + mark.number % _PLACES) * _PLACE.size)
+            os.pwrite(self._opened(os.O_CREAT), packed, place)
+            self._expect(mark, first, packed, place)
+
+    def _expect(self, mark: Mark, first: int, packed: bytes, place: int) -> None:
+        """Keep what the file holds unless another process writes to it, so that `known` seldom reads the places."""
+        last, moved = self._known
+        if mark.number < (moved if first else last.number):
+            self._content = b""
+            return
+        before = self._content
+        self._content = before[:place].ljust(place, b"\0") + packed + before[place + _PLACE.size :]
+        self._known = (last, mark.number) if first else (mark, moved)
 
     def _checksum(self, connection: "apsw.Connection", frames: int) -> int:
         """Return the checksum of the last of some frames in the log; 0 if the log is shorter."""
