@@ -158,17 +158,12 @@ class Commits:
         # A full disk, or a folder that cannot be written: the file stays behind.
         with contextlib.suppress(OSError):
             os.pwrite(self._opened(os.O_CREAT), packed, place)
-            self._expect(mark, first, packed, place)
-
-    def _expect(self, mark: Mark, first: int, packed: bytes, place: int) -> None:
-        """Keep what the file holds unless another process writes to it, so that `known` seldom reads the places."""
-        last, moved = self._known
-        if mark.number < (moved if first else last.number):
-            self._content = b""
-            return
-        before = self._content
-        self._content = before[:place].ljust(place, b"\0") + packed + before[place + _PLACE.size :]
-        self._known = (last, mark.number) if first else (mark, moved)
+            before, (_, moved) = self._content, self._known
+            # What `known` will find, unless another process writes: then it reads all places again.
+            self._content = (
+                b"" if first else before[:place].ljust(place, b"\0") + packed + before[place + len(packed) :]
+            )
+            self._known = mark, moved
 
     def _checksum(self, connection: "apsw.Connection", frames: int) -> int:
         """Return the checksum of the last of some frames in the log; 0 if the log is shorter."""
