@@ -65,9 +65,11 @@ class Commits:
         self._path = commits_file(path)
         self._file: int | None = None
         self._page_size = 0
+        # The content of the file when it was read or written last, and what `known` found in it.
         self._content = b""
         self._known = Mark(), 0
-        self._newest = -1, 0
+        # SQLite's version of the data after the last commit of this process, and the number of that commit.
+        self._latest = -1, 0
 
     def close(self) -> None:
         """Close the file."""
@@ -126,10 +128,10 @@ class Commits:
         replace(self._path, _packed(Mark(number)))
         self.close()
         self._file = None
-        self._newest = -1, 0
+        self._latest = -1, 0
 
     def _next(self, connection: "apsw.Connection") -> int:
-        version, number = self._newest
+        version, number = self._latest
         if connection.data_version() != version:
             # Another process has written, or what SQLite knows of the log has changed.
             number = number_with_log(connection)
@@ -147,7 +149,7 @@ class Commits:
         return number_in_file(connection) < number == number_with_log(connection)
 
     def _acknowledge(self, connection: "apsw.Connection", number: int) -> None:
-        self._newest = connection.data_version(), number
+        self._latest = connection.data_version(), number
         frames, moved = connection.wal_checkpoint(mode=driver().SQLITE_CHECKPOINT_NOOP)
         self._write(Mark(number, frames, self._checksum(connection, frames)), 0)
         if frames == moved:

@@ -53,7 +53,7 @@ def people(connection: apsw.Connection, owners: TenantOwners, filters: Filters, 
 
 
 def _counts(connection: apsw.Connection, owners: TenantOwners, which: Conditions, known: _Known) -> Counter[str]:
-    """Return how many visible memories have the label of each person, not verified; fill in what is known of people."""
+    """Return how many visible memories have the label of each person, not verified; fill in their spellings."""
     counts: Counter[str] = Counter()
     for owner in owners:
         sql = _SQL["mentions"].format(conditions=which.sql)
