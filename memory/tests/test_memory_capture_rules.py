@@ -171,7 +171,10 @@ def test_small_talk(text):
 
 def test_short_statements_from_outside():
     """A short statement of a text from outside is not kept."""
-    assert [found("I'm allergic to peanuts.", **each) for each in ({"external": True}, {"voice": "document"})] == [[], []]
+    assert [found("I'm allergic to peanuts.", **each) for each in ({"external": True}, {"voice": "document"})] == [
+        [],
+        [],
+    ]
 
 
 def test_context_yields_nothing():

@@ -16,7 +16,7 @@ from beaver_memory.capture.acknowledgements import acknowledges
 from beaver_memory.capture.features import STRENGTHS, Features, content_words, kind_of, measured
 from beaver_memory.capture.records import LONGEST, Candidate, Extraction, Kind, Utterance
 from beaver_memory.capture.sentences import Sentence, sentences
-from beaver_memory.capture.short_statements import lasts
+from beaver_memory.capture.short_statements import lasts, stands_alone
 from beaver_memory.capture.vocabulary import Vocabulary, vocabulary_of
 
 LEAST_CONFIDENCE = 0.5
@@ -24,6 +24,12 @@ LEAST_CONFIDENCE = 0.5
 
 ASKED = 0.95
 """The confidence of a statement that the user asks to keep."""
+
+WEAK = ("weak",)
+"""The cues of a statement that is worth keeping only if it changes a memory."""
+
+MOST_WEAK = 8
+"""Weak statements of an extraction; the newest ones."""
 
 EXTRACTED = frozenset({"user", "document"})
 """The voices whose statements are candidates. The claims of the assistant and the output of tools are not."""
@@ -66,7 +72,9 @@ class RuleExtractor:
             if utterance.voice in EXTRACTED and not utterance.is_context
             for each in self._candidates(utterance, _question(said[:place]))
         ]
-        return Extraction(candidates=sorted(found, key=lambda each: -each.confidence))
+        weak = [each for each in found if each.cues == WEAK]
+        sure = [each for each in found if each.cues != WEAK]
+        return Extraction(candidates=sorted(sure, key=lambda each: -each.confidence), weak=weak[-MOST_WEAK:])
 
     def _candidates(self, utterance: Utterance, question: str) -> Iterator[Candidate]:
         text = utterance.text
@@ -153,9 +161,11 @@ def _kept(said: Sequence[Sentence], features: Features, words: Vocabulary) -> It
 def _short(said: Sequence[Sentence]) -> Iterator[Candidate]:
     """Return the candidates of a message that is not worth keeping as a whole."""
     for each, words in ((each, vocabulary_of(each.text)) for each in said):
+        kind = kind_of(each.text, words) or ("preference" if words.standing.search(each.text) else "fact")
         if lasts(each, words):
-            kind = kind_of(each.text, words) or ("preference" if words.standing.search(each.text) else "fact")
             yield _candidate(kind, each.text, _SURE[kind], ("lasting",), words)
+        elif stands_alone(each, words):
+            yield _candidate(kind, each.text, _SURE[kind], WEAK, words)
 
 
 def _tells(text: str, words: Vocabulary) -> bool:

@@ -33,13 +33,20 @@ def lasts(sentence: Sentence, words: Vocabulary) -> bool:
         words: of its language.
     """
     text = sentence.text
-    if sentence.is_question or not _is_short(text, words) or not content_words(text, words):
-        return False
-    if words.standing.search(text):
+    if _states(sentence, words) and words.standing.search(text):
         return True
-    if words.passing.search(text) or words.second.search(text):
-        return False
-    return words.lasting.search(text) is not None or _has_attribute(text, words)
+    return stands_alone(sentence, words) and (words.lasting.search(text) is not None or _has_attribute(text, words))
+
+
+def stands_alone(sentence: Sentence, words: Vocabulary) -> bool:
+    """Return whether a sentence is a short statement that is not about the moment, the listener or the task at hand."""
+    text = sentence.text
+    return _states(sentence, words) and not (words.passing.search(text) or words.second.search(text))
+
+
+def _states(sentence: Sentence, words: Vocabulary) -> bool:
+    text = sentence.text
+    return not sentence.is_question and _is_short(text, words) and bool(content_words(text, words))
 
 
 def _is_short(text: str, words: Vocabulary) -> bool:
