@@ -16,7 +16,7 @@ from beaver_memory.capture.acknowledgements import acknowledges
 from beaver_memory.capture.features import STRENGTHS, Features, content_words, kind_of, measured
 from beaver_memory.capture.records import LONGEST, Candidate, Extraction, Kind, Utterance
 from beaver_memory.capture.sentences import Sentence, sentences
-from beaver_memory.capture.short_statements import lasts, stands_alone
+from beaver_memory.capture.short_statements import lasts, may_change
 from beaver_memory.capture.vocabulary import Vocabulary, vocabulary_of
 
 LEAST_CONFIDENCE = 0.5
@@ -164,7 +164,7 @@ def _short(said: Sequence[Sentence]) -> Iterator[Candidate]:
         kind = kind_of(each.text, words) or ("preference" if words.standing.search(each.text) else "fact")
         if lasts(each, words):
             yield _candidate(kind, each.text, _SURE[kind], ("lasting",), words)
-        elif stands_alone(each, words):
+        elif may_change(each, words):
             yield _candidate(kind, each.text, _SURE[kind], WEAK, words)
 
 

@@ -35,10 +35,16 @@ def lasts(sentence: Sentence, words: Vocabulary) -> bool:
     text = sentence.text
     if _states(sentence, words) and words.standing.search(text):
         return True
-    return stands_alone(sentence, words) and (words.lasting.search(text) is not None or _has_attribute(text, words))
+    return _stands_alone(sentence, words) and (words.lasting.search(text) is not None or _has_attribute(text, words))
 
 
-def stands_alone(sentence: Sentence, words: Vocabulary) -> bool:
+def may_change(sentence: Sentence, words: Vocabulary) -> bool:
+    """Return whether a sentence is short, and marks a change or an end, or gives a value that a memory may hold."""
+    marked = (each.changes or each.ends or each.perfect or each.attributes for each in claims_of(sentence.text))
+    return _stands_alone(sentence, words) and any(marked)
+
+
+def _stands_alone(sentence: Sentence, words: Vocabulary) -> bool:
     """Return whether a sentence is a short statement that is not about the moment, the listener or the task at hand."""
     text = sentence.text
     return _states(sentence, words) and not (words.passing.search(text) or words.second.search(text))

@@ -231,6 +231,7 @@ ENGLISH = Vocabulary(
         r"""
         ^\W*(?:(?:and|but|so|now|oh|yeah|well|sorry|thanks|wow),?\ )*
           (?:it|that|this|these|those|there|here|they|what|nothing|everything|something|let['\u2019]?s?)\b
+        | ^\W*\w+\ (?:it|this|that|them)\b
         | \b(?:it|this|that|these|those|them|ones?)\W*$ | \b(?:right\ now|today|tonight|so\ (?:much|far|hot|cold
           |tired|hungry|bored))\b
         | ^\W*my\ (?:question|point|mistake|bad|screen|internet|connection|head|brain|computer|battery|guess|fault
