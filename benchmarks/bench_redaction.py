@@ -147,7 +147,7 @@ def main() -> int:
         f"Hostile text of 64 KB: at most {1e3 * times[0][0]:.1f} ms (target 20), by {times[0][1]}; then "
         + ", ".join(f"{name} {1e3 * took:.1f}" for took, name in times[1:6])
     )
-    for name in ("kit_credentials_seen", "kit_credentials_fresh"):
+    for name in ("kit_credentials_seen", "kit_credentials_foreign", "kit_credentials_fresh"):
         if find_spec(name) is None:
             print(f"{name}: not here")
             continue
