@@ -141,18 +141,18 @@ RULES = (
     ),
     Rule(
         kind="password",
-        pattern=rf"(?i)\b(?:{_ENGLISH}|pass)\b(?:\s(?:for|to|of|on|at|in|für)\s[^\r\n.,:;!?]{{1,40}}?)?\s?(?:[:=\x{{ff1a}}]|\s(?:is|was|ist"
+        pattern=rf"(?i)\b(?:{_ENGLISH}|pass)\b(?:\s(?:for|to|of|on|at|in|für)\s[^\r\n.,:;!?]{{1,30}}?)?\s?(?:[:=\x{{ff1a}}]|\s(?:is|was|ist"
         rf"|war)\b)\s{{0,3}}{_VALUE}",
-        hints=(_NAMED,),
+        hints=(_NAMED, r"(?i)\s(?:for|to|of|on|at|in|für)\s|\bpass (?:is|was)"),
         check=is_mixed_word,
         rank=3,
     ),
     Rule(
         kind="password",
         pattern=rf"(?i)(?:pass ?(?:word|phrase|code|wort)|passwd|\bpwd|\bpw"
-        rf"|kennwort)\b[^\r\n]{{0,80}}?\b{_GIVE}\s(?:(?:now|actually|again|in|it|da|dort|einfach|mal|hier|das|is|to"
+        rf"|kennwort)\b[^\r\n]{{0,60}}?\b{_GIVE}\s(?:(?:now|actually|again|in|it|da|dort|einfach|mal|hier|das|is|to"
         rf"|ist|auf|eher)\s){{0,2}}{_VALUE}",
-        hints=(_NAMED,),
+        hints=(_NAMED, rf"(?i)\b{_GIVE}\s"),
         check=is_mixed_word,
         rank=3,
     ),
@@ -166,7 +166,7 @@ RULES = (
     ),
     Rule(
         kind="password",
-        pattern=r"(?i)(?:password|passwort|kennwort|密码)[^\r\n]{0,60}:[ \t]{0,4}\r?\n\s{0,8}([!-~]{6,80})[ \t]*"
+        pattern=r"(?i)(?:password|passwort|kennwort|密码)[^\r\n:]{0,60}:[ \t]{0,4}\r?\n\s{0,8}([!-~]{6,80})[ \t]*"
         r"(?:\r?\n|$)",
         hints=("(?i)password|passwort|kennwort|密码", r":[ \t]*\r?\n\s{0,8}[!-~]*\d"),
         check=is_mixed_word,
