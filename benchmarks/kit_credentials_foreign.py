@@ -1,4 +1,4 @@
-"""Credentials in messages and code by an author who had not seen the rules; the rules were improved on them later."""
+"""Credentials by an author who had not seen the rules; the rules were improved on them later."""
 
 from kit_credentials import Credential
 
