@@ -7,8 +7,8 @@ conversations are joined to such pieces. A false alarm is each finding in an ord
 
 The formats are those of `kit_credentials_seen`, on which the rules were written, of `kit_credentials_foreign`, which
 was written without sight of the rules and then used to improve them, and of `kit_credentials_fresh`, if it is there,
-which was written without sight of them and is never used for rules. A credential counts as found if no part of it that is
-longer than its half is left.
+which was written without sight of them and is never used for rules.
+A credential counts as found if no part of it that is longer than its half is left.
 """
 
 import json
