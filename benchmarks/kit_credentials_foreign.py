@@ -1,4 +1,4 @@
-"""Credentials in messages and code, for the figure alone: written by an author who had not seen the rules."""
+"""Credentials by an author who had not seen the rules; the rules were improved on them later."""
 
 from kit_credentials import Credential
 
