@@ -1,7 +1,8 @@
 """Reads people, and reads and writes summaries of sessions."""
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -111,3 +112,10 @@ def summarise(connection: apsw.Connection, key: OwnerKey, owner: Owner, summary:
         micros(summary.created_at),
     )
     connection.execute(_SQL["set_summary"], (*key, *values, texts_checksum(owner, *values)))
+
+
+def drop_summaries(connection: apsw.Connection, key: OwnerKey, sessions: Collection[str] | None) -> int:
+    """Erase the summaries of sessions, of all sessions if `None`; return their number."""
+    named = None if sessions is None else json.dumps([*map(cleaned, sessions)])
+    connection.execute(_SQL["drop_summaries"], (*key, named))
+    return connection.changes()

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from beaver_memory.records import Owner
-from beaver_memory.store.protocol import IndexRow
+from beaver_memory.records import Owner, SessionSummary
+from beaver_memory.store.protocol import IndexRow, SingleStore
 from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, holds, looking, new, titles, using
 
 LATER = NOW + timedelta(minutes=5)
@@ -77,7 +77,42 @@ def what_has_lapsed_is_forgotten(open_store: OpenStore) -> None:
         agree([], store.check())
 
 
+def counted_in_each_place(open_store: OpenStore) -> None:
+    """The rows that hold content of memories are counted by place, and none is left of a forgotten memory."""
+    with using(open_store) as store:
+        gone, left = store.add([new("gone", tags=("t",), evidence="said so"), new("left", tags=("t",))], now=NOW)
+        store.put_vectors(Owner(), "m", [(gone, b"1"), (left, b"2")])
+        store.change(gone, looking(), event="PIN", now=LATER, pinned=True)
+        every = {"memories": 1, "evidence": 1, "vectors": 1, "history": 1, "labels": 1}
+        rows = {place: count for place, count in store.footprint([gone], tenant="").items() if count}
+        agree(every, rows, "before")
+        agree({}, {place: n for place, n in store.footprint([gone], tenant="x").items() if n}, "of another tenant")
+        store.forget([gone], looking(), now=LATER)
+        agree({}, {place: n for place, n in store.footprint([gone], tenant="").items() if n}, "after")
+        agree(1, store.footprint([gone, left], tenant="")["memories"], "of the other")
+
+
+def summaries_of_sessions(open_store: OpenStore) -> None:
+    """The summaries of some sessions of an owner are erased, or of all, and no other owner's."""
+    ann = Owner(user="ann")
+    with using(open_store) as store:
+        agree(0, store.drop_summaries(ann), "of an owner without memories")
+        for owner in (Owner(), ann):
+            for session in ("s", "t", "u"):
+                store.summarise(owner, SessionSummary(session=session, request="one", created_at=NOW))
+        agree(1, store.drop_summaries(Owner(), ("s", "x")), "of a session")
+        agree(["t", "u"], _sessions(store, Owner()), "of the others")
+        agree((2, 0), (store.drop_summaries(Owner()), store.drop_summaries(Owner())), "of all")
+        agree(["s", "t", "u"], _sessions(store, ann), "of another owner")
+
+
+def _sessions(store: SingleStore, owner: Owner) -> list[str]:
+    return sorted(each.session for each in store.summaries(owner, limit=9))
+
+
 CASES = (
+    counted_in_each_place,
+    summaries_of_sessions,
     forgotten_everywhere,
     forgotten_once,
     what_has_lapsed_is_forgotten,
