@@ -150,6 +150,9 @@ def use(store):
     store.candidates(OWNER, full, WANTED)
     store.candidates(OWNER, looking(owners=(OWNER,), tags=("t",)), WANTED)
     store.forget(ids[:2], view, now=NOW)
+    other = Owner(tenant="acme", user="other")
+    store.forget(store.add([new("m", owner=other)], now=NOW), looking(owners=(other,)), now=NOW)
+    store.drop_owner(other)
 
 
 def explained(connection, statement, values):

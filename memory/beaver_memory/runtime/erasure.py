@@ -12,12 +12,9 @@ from beaver_memory.runtime.reports import ForgetReport
 from beaver_memory.runtime.requests import MOST_LISTED, ForgetRequest
 from beaver_memory.runtime.stores import indexes_of
 
-COPIES = "Backups, exports and copies of the files that were made before still hold it; delete them yourself."
-REMOTE = "A remote memory service keeps what was sent to it."
-SERVER = (
-    "PostgreSQL keeps erased rows in its files until VACUUM has removed them, and in its log (WAL), its replicas and"
-    " its backups for as long as it keeps those."
-)
+COPIES = "earlier backups, exports and copies"
+REMOTE = "remote memories"
+SERVER = "rows that PostgreSQL keeps until VACUUM, its log (WAL), its replicas and backups"
 
 
 class Erasure:
@@ -73,14 +70,13 @@ class Erasure:
             found = self._engine.get([*dict.fromkeys(request.ids)], request.own)
         else:
             found = self._engine.store.recent(request.own, limit=MOST_LISTED)
-        words = self._engine.terms(request.query)
-        if request.query and not words:
+        if request.query and not self._engine.terms(request.query):
             raise InvalidRequest("query", "must hold a word")
-        return [each for each in found if request.session in {"", each.session} and self._holds(each, words)]
+        return [each for each in found if request.session in {"", each.session} and self._holds(each, request.query)]
 
-    def _holds(self, memory: Memory, words: frozenset[int]) -> bool:
+    def _holds(self, memory: Memory, words: str) -> bool:
         """Return whether a memory holds words, in any form, in any of its texts."""
-        return not words or words <= self._engine.terms("\n".join(texts_of(memory)))
+        return not words or self._engine.holds("\n".join(texts_of(memory)), words)
 
     def _traces(self, ids: list[int], request: ForgetRequest) -> Counter[str]:
         found = Counter(self._rows(ids, request))

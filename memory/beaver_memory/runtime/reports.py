@@ -161,7 +161,7 @@ class ForgetReport:
         memories: what a dry run would erase; empty otherwise.
         erased: how many rows of the database, and files, were erased in each place.
         left: how many rows of each place still hold content of them; empty if none do.
-        unreached: places of which this memory cannot erase anything, one sentence each.
+        unreached: places of which this memory cannot erase anything, in words.
     """
 
     forgotten: tuple[int, ...] = ()

@@ -231,6 +231,12 @@ class JointStore:
         """Erase the summaries of sessions of an owner, of all its sessions if `None`; return their number."""
         return self._project.drop_summaries(owner, sessions)
 
+    def drop_owner(self, owner: Owner) -> None:
+        """Delete every row of an owner without memories, also those that tell that one was forgotten."""
+        self._project.drop_owner(owner)
+        if (store := self._personal.there()) is not None:
+            store.drop_owner(owner)
+
     # --- Capture ------------------------------------------------------------------------------------------------
 
     def spent(self, owner: Owner, day: date) -> CaptureSpend:

@@ -174,6 +174,12 @@ class MemoryStore(Protocol):
     def drop_summaries(self, owner: Owner, sessions: Collection[str] | None = None) -> int:
         """Erase the summaries of sessions of an owner, of all its sessions if `None`; return their number."""
 
+    def drop_owner(self, owner: Owner) -> None:
+        """Delete every row of an owner without memories, also those that tell that one was forgotten.
+
+        No other process may write memories of the owner at the same time; an owner with memories stays.
+        """
+
     def spent(self, owner: Owner, day: date) -> CaptureSpend:
         """Return what the capture of an owner's memories has taken on a day."""
 

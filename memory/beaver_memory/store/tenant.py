@@ -181,6 +181,10 @@ class TenantStore:
         """Erase the summaries of sessions of an owner, of all its sessions if `None`; return their number."""
         return self._ask(lambda store: store.drop_summaries(self._inner_owner(owner), sessions))
 
+    def drop_owner(self, owner: Owner) -> None:
+        """Delete every row of an owner without memories, also those that tell that one was forgotten."""
+        self._ask(lambda store: store.drop_owner(self._inner_owner(owner)))
+
     # --- Capture ------------------------------------------------------------------------------------------------
 
     def spent(self, owner: Owner, day: date) -> CaptureSpend:

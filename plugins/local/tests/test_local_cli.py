@@ -38,7 +38,7 @@ STABLE = "Billing is deployed from the branch stable."
 QUESTION = "From which branch is billing deployed?"
 FORGOT = f"""Forgot 1 memory: texts, vectors and the texts in the history are erased.
 Erased rows and files: memories 1.
-Out of reach: {COPIES} {REMOTE}
+Out of reach: {COPIES}; {REMOTE}.
 """
 CREDENTIAL = "sk-not-a-real-one-0123456789"
 

@@ -1,16 +1,25 @@
 """`beaver memory forget`: what its options select, what it erases and counts, and what it refuses."""
 
+import gzip
 import json
 
 import pytest
 
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.records import NewMemory, Owner
+from beaver_memory.store.sqlite.queries import sqlite_queries
 
+QUERIES = sqlite_queries("update")
 LINES = [
     {"title": "Ann deployed billing.", "session": "s", "related_files": ["src/billing.py"], "tags": ["work"]},
     {"title": "Tea is at four.", "created_at": "2026-01-02T00:00:00+00:00", "evidence": "We deploy tea at four."},
-    {"title": "The whale sings.", "session": "t", "related_files": ["docs/whale.md"], "related_people": ["Ann"]},
+    {
+        "title": "The whale sings.",
+        "narrative": f"{' '.join(f'word{each}' for each in range(900))} at last",
+        "session": "t",
+        "related_files": ["docs/whale.md"],
+        "related_people": ["Ann"],
+    },
     {"title": "Old news.", "created_at": "2025-01-01T00:00:00+00:00", "expires_at": "2025-02-01T00:00:00+00:00"},
 ]
 
@@ -34,6 +43,7 @@ def filled(here):
         (("--until", "2026-01-01"), {4}),
         (("--query", "ann", "--session", "t", "--file", "docs"), {3}),
         ((1, 3, "--query", "whale"), {3}),
+        (("--query", "whale lasts"), {3}),
         (("--query", "nothing of this"), set()),
         (("--all",), {1, 2, 3, 4}),
     ],
@@ -93,3 +103,102 @@ def test_a_selection_that_says_nothing(filled, words, why):
 
     assert (True, 4) == (why in refused.err, len(filled("list", "--all", "--json").json["memories"]))
     assert refused.code in {2, 6}
+
+
+# --- Proof --------------------------------------------------------------------------------------------------------
+
+
+def test_forgetting_is_proved(filled, tmp_path):
+    """`--prove` finds a planted memory in every form, nothing of it after forgetting, and removes its owner."""
+    ran = filled("forget", "--prove", "--json")
+    forms = {each["form"] for each in ran.json["before"]}
+    stores = {path: path.read_bytes() for path in (tmp_path / "state").rglob("*") if path.is_file()}
+
+    assert (0, True, [], 0) == (ran.code, ran.json["proved"], ran.json["after"], ran.json["hits_after"])
+    assert {"as it is", "case-folded", "stemmed", "indexed"} <= forms
+    assert ({"memory.db"}, 4) == (
+        {path.name for path in (tmp_path / "state").rglob("memory.db")},
+        len(filled("list", "--all", "--json").json["memories"]),
+    )
+    assert [] == [path.name for path, content in stores.items() if b"beaver-proof" in content]
+
+
+class WithoutErasingHistory:
+    """The queries of the store, but for the one that empties the history."""
+
+    def __getitem__(self, name):
+        return "SELECT ?, ?" if name == "empty_history" else QUERIES[name]
+
+
+def nothing(*_, **__):
+    """Erase nothing."""
+
+
+@pytest.mark.parametrize(
+    ("place", "broken", "seen"),
+    [
+        ("store.sqlite.update._SQL", WithoutErasingHistory(), ("db", "history")),
+        ("store.sqlite.update.drop_words", nothing, ("db",)),
+        ("store.sqlite.update.drop_labels", nothing, ("db", "labels")),
+        ("store.sqlite.store.SqliteStore.drop_summaries", lambda *_: 0, ("db",)),
+        ("search.index_cache.IndexShelf.forget", nothing, ("index",)),
+    ],
+)
+def test_a_place_that_is_left_fails_the_proof(here, monkeypatch, place, broken, seen):
+    """If forgetting leaves one place as it is, the proof fails with exit code 1, and names the file and the rows."""
+    monkeypatch.setattr(f"beaver_memory.{place}", broken)
+    ran = here("forget", "--prove", "--json")
+    found = {each["file"] for each in ran.json["after"]}
+
+    assert (1, False, True) == (ran.code, ran.json["proved"], ran.json["detectable"])
+    assert seen == (*{each.rpartition(".")[2] for each in found}, *ran.json["left"])
+
+
+def test_a_memory_that_was_not_detectable_proves_nothing(here, monkeypatch):
+    """If a planted memory was not found before it was forgotten, its absence proves nothing."""
+    monkeypatch.setattr("beaver_hooks_local.cli.prove.traces_in", lambda *_: [])
+    ran = here("forget", "--prove")
+
+    assert (1, True) == (ran.code, "Nothing is proved" in ran.err)
+
+
+def test_an_interrupted_proof_leaves_nothing(here, monkeypatch):
+    """The owner of a proof that fails in the middle is removed at once, and that of a killed one by the next proof."""
+
+    def fail(*_):
+        raise OSError("interrupted")
+
+    def is_there():
+        return b"beaver-proof" in (here.shell.folder() / "memory.db").read_bytes()
+
+    seen = []
+    for removed in (True, False):
+        with monkeypatch.context() as patch:
+            patch.setattr("beaver_hooks_local.cli.prove.traces_in", fail)
+            if not removed:
+                patch.setattr("beaver_memory.runtime.proof.remove", nothing)
+            with pytest.raises(OSError, match="interrupted"):
+                here("forget", "--prove")
+        seen.append(is_there())
+
+    assert ([False, True], 0, False) == (seen, here("forget", "--prove").code, is_there())
+
+
+def test_forgetting_a_selection_is_proved(filled):
+    """With a selection, the sequences of words that no other memory has are gone; a copy elsewhere proves nothing."""
+    filled("add", "Ann deployed billing. It was late.")
+    same = filled("forget", 1, "--prove", "--yes", "--json")
+    own = filled("forget", "--query", "tea", "--prove", "--yes")
+
+    assert (1, False) == (same.code, same.json["proof"]["detectable"])
+    assert (0, True) == (own.code, own.out.endswith("Proved: it was there, and it is gone.\n"))
+
+
+def test_a_selection_that_a_file_keeps(filled):
+    """If a file of the memory still holds the words of a forgotten memory, the proof names it and fails."""
+    copy = filled.shell.folder() / "copy.gz"
+    copy.write_bytes(gzip.compress(b"filler " * 900 + b"so: TEA IS AT FOUR. " + b"filler " * 900))
+    ran = filled("forget", 2, "--prove", "--yes")
+
+    assert (1, True) == (ran.code, f"{copy}: compressed, case-folded" in ran.out)
+    assert ran.err.endswith("Not forgotten everywhere.\n")

@@ -152,6 +152,13 @@ class InMemoryStore:
                 del table.summaries[key]
             return len(gone)
 
+    def drop_owner(self, owner: Owner) -> None:
+        """Delete every row of an owner without memories, also those that tell that one was forgotten."""
+        with self._locked() as database:
+            table = database.table(owner)
+            if table is not None and not table.rows:
+                del database.tables[table.owner]
+
     # --- Capture ------------------------------------------------------------------------------------------------
 
     def spent(self, owner: Owner, day: date) -> CaptureSpend:

@@ -225,6 +225,11 @@ class PostgresStore:
         with self._owned(owner) as (connection, key):
             return people.drop_summaries(connection, key, sessions)
 
+    def drop_owner(self, owner: Owner) -> None:
+        """Delete every row of an owner without memories, also those that tell that one was forgotten."""
+        with self._connector.writing() as connection:
+            self._owners.drop(connection, owner)
+
     # --- Capture ------------------------------------------------------------------------------------------------
 
     def spent(self, owner: Owner, day: date) -> CaptureSpend:

@@ -231,6 +231,12 @@ class SqliteStore:
             self._connector.empty_log()
         return dropped
 
+    def drop_owner(self, owner: Owner) -> None:
+        """Delete every row of an owner without memories, also those that tell that one was forgotten."""
+        with self._connector.writing() as connection:
+            self._connector.owners.drop(connection, owner)
+        self._connector.empty_log()
+
     # --- Capture ------------------------------------------------------------------------------------------------
 
     def spent(self, owner: Owner, day: date) -> CaptureSpend:

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from beaver_memory.patterns import Pattern
 from beaver_memory.records import Owner, SessionSummary
 from beaver_memory.store.protocol import IndexRow, SingleStore
 from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, holds, looking, new, titles, using
@@ -106,12 +107,36 @@ def summaries_of_sessions(open_store: OpenStore) -> None:
         agree(["s", "t", "u"], _sessions(store, ann), "of another owner")
 
 
+def dropped_owner(open_store: OpenStore) -> None:
+    """An owner without memories leaves no row, and one with memories stays; others and new memories are as before."""
+    ann = Owner(user="ann")
+    with using(open_store) as store:
+        (left,) = store.add([new("left")], now=NOW)
+        (gone,) = store.add([new("gone", owner=ann, tags=("t",), related_people=("Bob",))], now=NOW)
+        store.summarise(ann, SessionSummary(session="s", created_at=NOW))
+        store.mark_captured(ann, ["turn"])
+        store.matching([Pattern(text="gone")], looking(), limit=9)
+        store.drop_owner(ann)
+        agree(["gone"], titles(store.get([gone], looking(owners=(ann,)))), "with memories")
+        store.forget([gone], looking(owners=(ann,)), now=LATER)
+        store.drop_owner(ann)
+        store.drop_owner(ann)
+        agree(([], set(), 0), (_sessions(store, ann), store.captured(ann, ["turn"]), store.last_version(ann)), "rows")
+        (later,) = store.add([new("later words", owner=ann)], now=NOW)
+        holds(later > gone)
+        both = looking(owners=(ann, Owner()))
+        agree([later], store.matching([Pattern(text="later words")], both, limit=9), "the word index")
+        agree(["left", "later words"], titles(store.get([left, later], both)), "get")
+        agree([], store.check())
+
+
 def _sessions(store: SingleStore, owner: Owner) -> list[str]:
     return sorted(each.session for each in store.summaries(owner, limit=9))
 
 
 CASES = (
     counted_in_each_place,
+    dropped_owner,
     summaries_of_sessions,
     forgotten_everywhere,
     forgotten_once,

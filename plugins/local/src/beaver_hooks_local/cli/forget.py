@@ -15,6 +15,9 @@ from beaver_hooks_local.cli.options import FILTER_OPTIONS, ID, MOMENT, WORD, Own
 from beaver_hooks_local.cli.output import HEADS, counted, record, row, say, say_json, table
 from beaver_hooks_local.cli.plugin_calls import ask, call
 from beaver_hooks_local.cli.progress import Bar
+from beaver_hooks_local.cli.prove import Proof, as_record, say_proof, tell
+from beaver_hooks_local.cli.prove import proved as prove_planted
+from beaver_hooks_local.cli.prove import proved_of as prove_forgotten
 from beaver_hooks_local.cli.search import ensure_all
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.plugin import Local
@@ -90,6 +93,7 @@ class Selection:
 @FILTER_OPTIONS["tags"]
 @FILTER_OPTIONS["people"]
 @click.option("--damaged", is_flag=True, help="The memories fail their checksums; `check` names them.")
+@click.option("--prove", is_flag=True, help="Show that nothing is left in any file; alone, with a planted memory.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation; needed without a terminal.")
 @click.option("--dry-run", "dry", is_flag=True, help="Show what would be forgotten, and forget nothing.")
 @json_option
@@ -107,6 +111,7 @@ def forget(
     query: str | None,
     session: str | None,
     damaged: bool,
+    prove: bool,
     yes: bool,
     dry: bool,
     as_json: bool,
@@ -119,6 +124,10 @@ def forget(
     database was migrated to a newer version is deleted, and so are damaged logs that were kept. Only the fact that a
     memory existed, and when it was forgotten, is kept. The report counts rows and files by place, and names the
     places that it does not reach; the exit code is 1 if a row still holds content.
+
+    With --prove, sequences of words that only the forgotten memories have are looked for in the files of the memory,
+    before and after. --prove alone plants a random memory of a throwaway owner, sees that it is detectable, forgets it,
+    looks for it in every file of the state folder, and removes the owner. The exit code is 1 if anything is left.
     """
     shell: Shell = ctx.obj
     narrowed = {name: value for name, value in narrowing.items() if value}
@@ -126,6 +135,10 @@ def forget(
     selection = Selection(
         which=which, ids=ids, every=everything, query=query or "", session=session or "", every_user=every_user
     )
+    if prove and not (ids or everything or selection.is_narrow or dry or damaged):
+        planted = prove_planted(shell)
+        say_proof(planted, as_json=as_json)
+        ctx.exit(0 if planted.holds else REMAINS)
     _ensure_one_way(selection)
     if damaged:
         _forget_damaged(shell, ids, which, yes=yes and not dry, as_json=as_json)
@@ -140,9 +153,13 @@ def forget(
         _tell_dry(found, as_json=as_json)
         return
     _ensure_meant(found, yes=yes)
-    report = _forgotten(shell, found, selection)
-    _tell(report, _quoting(shell, found), as_json=as_json)
-    if report.left:
+    shown = None
+    if prove:
+        shown, report = prove_forgotten(shell, found, lambda: _forgotten(shell, found, selection))
+    else:
+        report = _forgotten(shell, found, selection)
+    _tell(report, _quoting(shell, found), shown, as_json=as_json)
+    if report.left or not (shown is None or shown.holds):
         ctx.exit(REMAINS)
 
 
@@ -168,7 +185,7 @@ def _tell_dry(found: Sequence[Memory], *, as_json: bool) -> None:
         say(f"{_listed(found)}\nNothing was forgotten; without --dry-run, {counted(len(found), 'memory')} would be.")
 
 
-def _tell(report: ForgetReport, quoting: int | None, *, as_json: bool) -> None:
+def _tell(report: ForgetReport, quoting: int | None, shown: Proof | None, *, as_json: bool) -> None:
     if as_json:
         say_json(
             {
@@ -178,6 +195,7 @@ def _tell(report: ForgetReport, quoting: int | None, *, as_json: bool) -> None:
                 "erased": {**report.erased},
                 "left": {**report.left},
                 "unreached": [*report.unreached],
+                **({} if shown is None else {"proof": as_record(shown)}),
             }
         )
         return
@@ -188,7 +206,9 @@ def _tell(report: ForgetReport, quoting: int | None, *, as_json: bool) -> None:
     say(f"Erased rows and files: {_places(report.erased)}.")
     if report.left:
         say(f"Still there: {_places(report.left)}. Run `beaver memory check`, and forget again.", err=True)
-    say(f"Out of reach: {' '.join(report.unreached)}")
+    say(f"Out of reach: {'; '.join(report.unreached)}.")
+    if shown is not None:
+        tell(shown)
 
 
 def _places(counts: Mapping[str, int]) -> str:
