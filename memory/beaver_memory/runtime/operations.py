@@ -13,7 +13,7 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import InvalidRequest, StoreError
 from beaver_memory.patterns import parsed
 from beaver_memory.query import Query
-from beaver_memory.records import Owner, Store
+from beaver_memory.records import NewMemory, Owner, Store
 from beaver_memory.runtime.capture_records import (
     CaptureReport,
     CaptureRequest,
@@ -31,7 +31,6 @@ from beaver_memory.runtime.corrections import Corrections
 from beaver_memory.runtime.damage_mark import damage_marks
 from beaver_memory.runtime.erasure import Erasure
 from beaver_memory.runtime.export_pages import ExportPages
-from beaver_memory.runtime.gates import first_refusal
 from beaver_memory.runtime.memory_writes import MemoryWrites
 from beaver_memory.runtime.migration import Migration, MigrationReport
 from beaver_memory.runtime.migration import Progress as MigrationProgress
@@ -52,6 +51,7 @@ from beaver_memory.runtime.reports import (
     ProjectionReport,
     RecallReport,
     RecoverReport,
+    Refusal,
     SessionsReport,
     WriteReport,
 )
@@ -78,6 +78,7 @@ from beaver_memory.runtime.requests import (
 from beaver_memory.runtime.stores import tenant_store
 from beaver_memory.runtime.troubles import DAMAGE
 from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS
+from beaver_toolkit.redaction.redactor import Redactor
 from beaver_toolkit.sqlite.errors import UNWRITABLE
 
 FITS = 0.01
@@ -112,7 +113,8 @@ class Operations:
         self.engine, self._embedder = engine, embedder
         self._profile, self._location, self._report = profile, location, services.report
         self._has_project = isinstance(location, PostgresLocation) and bool(location.project)
-        writes = MemoryWrites(engine, profile.capture, services)
+        writes = MemoryWrites(engine, profile.capture, services, Redactor(profile.redaction))
+        self._gate = writes.gate
         self._captures = Captures(writes, profile.capture, has_project=self.has_project)
         self._corrections = Corrections(writes)
         self._erasure = Erasure(engine, location)
@@ -125,14 +127,18 @@ class Operations:
     # --- Writing ------------------------------------------------------------------------------------------------
 
     def write(self, request: WriteRequest) -> WriteReport:
-        """Store memories; refuse all of them if one holds a credential.
+        """Store memories; refuse all of them if one holds a secret.
 
         Raises:
             StoreError: a database cannot be written; a `PersonalStoreError` if it is that of the person.
         """
-        if refusal := first_refusal(request.memories):
+        if refusal := self._gate.first_refusal(request.memories):
             return WriteReport(refusal=refusal)
         return WriteReport(outcomes=tuple(self.engine.remember(request.memories, mention=request.mention)))
+
+    def refusal(self, memory: NewMemory) -> Refusal | None:
+        """Return why `write` would refuse a memory, or `None`."""
+        return self._gate.refusal(memory)
 
     def pin(self, request: PinRequest) -> PinReport:
         """Pin memories, or unpin them."""

@@ -124,6 +124,7 @@ def forget(
     database was migrated to a newer version is deleted, and so are damaged logs that were kept. Only the fact that a
     memory existed, and when it was forgotten, is kept. The report counts rows and files by place, and names the
     places that it does not reach; the exit code is 1 if a row still holds content.
+    Files of `beaver backup` that are older than this still hold them: delete those.
 
     With --prove, sequences of words that only the forgotten memories have are looked for in the files of the memory,
     before and after. --prove alone plants a random memory of a throwaway owner, sees that it is detectable, forgets it,
