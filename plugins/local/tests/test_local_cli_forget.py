@@ -2,13 +2,18 @@
 
 import gzip
 import json
+import uuid
+from datetime import UTC, datetime
 
+import postgres_server
+import psycopg
 import pytest
 
 from beaver_memory.engine import MemoryEngine
-from beaver_memory.records import NewMemory, Owner
+from beaver_memory.records import NewMemory, Owner, SessionSummary
 from beaver_memory.store.sqlite.queries import sqlite_queries
 
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
 QUERIES = sqlite_queries("update")
 LINES = [
     {"title": "Ann deployed billing.", "session": "s", "related_files": ["src/billing.py"], "tags": ["work"]},
@@ -103,6 +108,27 @@ def test_a_selection_that_says_nothing(filled, words, why):
 
     assert (True, 4) == (why in refused.err, len(filled("list", "--all", "--json").json["memories"]))
     assert refused.code in {2, 6}
+
+
+def test_copies_and_damaged_logs_are_counted(filled):
+    """The copies made before a migration and the logs kept as evidence are deleted, and counted."""
+    folder = filled.shell.folder()
+    for name in ("memory.db.v3.bak", "memory.db-wal.damaged-7"):
+        (folder / name).write_bytes(b"Ann deployed billing.")
+    erased = filled("forget", 1, "--yes", "--json").json["erased"]
+
+    assert {"memories": 1, "labels": 3, "copies before migrations": 1, "damaged logs": 1} == erased
+    assert [] == [*folder.glob("*.bak"), *folder.glob("*-wal.*")]
+
+
+def test_summaries_are_counted(filled):
+    """The summary of the session in which a forgotten memory was said is erased, and counted."""
+    with MemoryEngine.open(filled.shell.folder()) as engine:
+        for session in ("s", "t"):
+            engine.store.summarise(Owner(), SessionSummary(session=session, request="Billing?", created_at=NOW))
+    one, every = (filled("forget", *words, "--yes", "--json").json["erased"] for words in ((1,), ("--all",)))
+
+    assert (1, 1) == (one["summaries"], every["summaries"])
 
 
 # --- Proof --------------------------------------------------------------------------------------------------------
@@ -202,3 +228,18 @@ def test_a_selection_that_a_file_keeps(filled):
 
     assert (1, True) == (ran.code, f"{copy}: compressed, case-folded" in ran.out)
     assert ran.err.endswith("Not forgotten everywhere.\n")
+
+
+def test_a_proof_over_postgresql(here):
+    """Over PostgreSQL the rows are counted, the local files are read, and the owner is removed from every table."""
+    url, schema = postgres_server.shared(), f"beaver_{uuid.uuid4().hex}"
+    here.section["store"] = {"postgres": {"tenant": "acme", "url": url, "schema": schema}}
+    ran = here("forget", "--prove")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SELECT set_config('search_path', %s, false)", [schema])
+        owners = connection.execute("SELECT count(*) FROM owners").fetchone()
+        rows = connection.execute("SELECT count(*) FROM observations").fetchone()
+        connection.execute(f"DROP SCHEMA {schema} CASCADE")
+
+    assert (0, (0,), (0,)) == (ran.code, owners, rows)
+    assert (True, True) == ("rows were counted" in ran.out, ran.out.endswith("Proved: it was there, and it is gone.\n"))
