@@ -33,6 +33,7 @@ TOGETHER = 4
 """Words of a sequence that is looked for."""
 
 MOST_SEQUENCES = 400
+"""Sequences that are looked for; of more, some are chosen evenly."""
 
 _WORD = re.compile(r"\S+")
 
@@ -102,12 +103,18 @@ def remove(operations: Operations) -> None:
 def distinctive(operations: Operations, memories: Iterable[Memory]) -> tuple[Needle, ...]:
     """Return what shows memories, and no other memory that is stored now: sequences of their words."""
     chosen = {each.id for each in memories}
-    sequences = dict.fromkeys(part for each in memories for text in texts_of(each) for part in _sequences(text))
+    every = dict.fromkeys(part for each in memories for text in texts_of(each) for part in _sequences(text))
+    sequences = _some(every, 4 * MOST_SEQUENCES)
     for page in _pages(operations):
         others = "\n".join(text for each in page if each.id not in chosen for text in texts_of(each)).lower()
-        sequences = {part: None for part in sequences if part.lower() not in others}
-    some = [*sequences][:: max(1, len(sequences) // MOST_SEQUENCES)]
-    return tuple(needle for part in some for needle in needles_of(part))
+        sequences = [part for part in sequences if part.lower() not in others]
+    return tuple(needle for part in _some(sequences, MOST_SEQUENCES) for needle in needles_of(part))
+
+
+def _some(sequences: Iterable[str], most: int) -> list[str]:
+    """Return sequences from all of the texts, at most about `most`."""
+    found = [*sequences]
+    return found[:: 1 + len(found) // most]
 
 
 def _sequences(text: str) -> Iterator[str]:
