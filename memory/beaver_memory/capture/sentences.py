@@ -27,8 +27,8 @@ _UNWANTED = re.compile(
     | \boff\ the\ record\s*[:,.!-]
     | \bmerke?\ dir\ (?:bitte\ )?(?:(?:das|dies|es)\ )?(?:bitte\ )?nicht\b(?!\ (?:nur|blo\u00df|allein))
     | (?:^|[.!?;:,\n(])\s*(?:bitte\ )?(?:(?:das|dies|es)\ )?(?:bitte\ )?nicht\ merken\b
-    | (?<!\u6211)(?<!\u6211\u4eec)(?:\u4e0d\u8981|\u4e0d\u7528|\u522b|\u5225|\u8bf7\u52ff|\u8acb\u52ff)(?:\u518d)?(?:\u5e2e\u6211|\u5e6b\u6211)?
-      (?:\u8bb0\u4f4f|\u8a18\u4f4f|\u8bb0\u4e0b|\u8a18\u4e0b|\u8bb0\u5f55|\u8a18\u9304)
+    | (?<!\u6211)(?<!\u6211\u4eec)(?:\u4e0d\u8981|\u4e0d\u7528|\u522b|\u5225|\u8bf7\u52ff|\u8acb\u52ff)
+      (?:\u518d)?(?:\u5e2e\u6211|\u5e6b\u6211)?(?:\u8bb0\u4f4f|\u8a18\u4f4f|\u8bb0\u4e0b|\u8a18\u4e0b|\u8bb0\u5f55|\u8a18\u9304)
     """,
     re.IGNORECASE | re.VERBOSE,
 )

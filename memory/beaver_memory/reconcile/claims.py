@@ -279,7 +279,7 @@ def _subject(
 
 
 def _possession(known: Vocabulary, family: Family, before: str) -> str:
-    """Return what is the speaker's and has the attribute in their place, as in "My boss moved to Rome"."""
+    """Return the words for a possession of the speaker that has the attribute, as in "My boss moved to Rome"."""
     mine = known.possessives.search(before)
     rest = before[mine.end() :] if mine else ""
     return family.triggers.sub(" ", known.changes.sub(" ", rest))
