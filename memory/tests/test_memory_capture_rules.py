@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from beaver_memory.capture.acknowledgements import acknowledges
 from beaver_memory.capture.features import Features
 from beaver_memory.capture.records import KINDS, LONGEST, Utterance
-from beaver_memory.capture.rules import ASKED, RuleExtractor
+from beaver_memory.capture.rules import ASKED, RuleExtractor, asks_to_remember
 from beaver_memory.capture.sentences import sentences, without_private
 from beaver_memory.capture.vocabulary import vocabulary_of
 
@@ -215,9 +215,40 @@ def test_language(text, language):
     assert vocabulary_of(text).name == language
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Do not remember this: my salary is 90000 euros.", "My salary is 90000 euros. Please don't store that.",
+        "Don't remember that my sister Anna moved to Lisbon.", "Off the record: my sister Anna moved to Lisbon.",
+        "Merk dir das nicht: Meine Schwester Anna ist nach Lissabon gezogen.",
+        "Bitte nicht merken: Meine Schwester Anna ist nach Lissabon gezogen.",
+        "请不要记住：我去年三月搬到柏林的一家医院当护士。",
+    ],
+)  # fmt: skip
+def test_a_request_not_to_remember(text):
+    """A message whose user asks not to remember it yields nothing, and asks for nothing to be remembered."""
+    assert not found(text)
+    assert not asks_to_remember(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I don't remember that my sister Anna moved to Lisbon in March.", "Never store the passwords of staging in git.",
+        "Don't forget that my sister Anna moved to Lisbon in March.", "Merk dir, dass ich nicht gern nach Rom fliege.",
+        "别忘了我去年三月搬到柏林。",
+    ],
+)  # fmt: skip
+def test_other_negations(text):
+    """A denial, a rule and a request not to forget are statements."""
+    assert found(text)
+
+
 def test_private_spans():
     """A private span is removed with its text, and an open one removes the rest."""
     assert without_private("a <private>b</private> c <PRIVATE>d") == "a   c  "
+    assert without_private("a <private>b <private>c</private> d</private> e") == "a   e"
+    assert without_private("a <private class='x'>b</private> c") == "a   c"
 
 
 def test_confidence_follows_the_features():

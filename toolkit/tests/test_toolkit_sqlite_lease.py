@@ -258,3 +258,13 @@ def test_the_lock_file_goes_with_the_last_connection(path):
         assert 0o600 == lock.stat().st_mode & 0o777
 
     assert ["notes.db"] == [each.name for each in path.parent.iterdir()]
+
+
+@pytest.mark.parametrize("record", [b"!", b" !", b"17 !", b"!" * 300, b"\xff\x00!"])
+def test_a_damaged_record(path, record):
+    """A record that a killed process or a full disk left incomplete keeps no process from its rows."""
+    with opened(path) as database:
+        add(database, "kept")
+    path.with_name(f".{path.name}.open.lock").write_bytes(record)
+
+    assert texts(path) == ["kept"]

@@ -1,7 +1,8 @@
 """Splits a message into the sentences that are statements of its speaker. Pure.
 
 It leaves out `<private>` spans with their content, blocks of code, quoted lines and markup of chat transcripts. An open
-`<private>` runs to the end of the text.
+`<private>` runs to the end of the text, and one span may hold another. A text whose speaker asks not to remember it has
+no sentences.
 """
 
 import re
@@ -14,7 +15,25 @@ LONGEST = 20_000
 MOST = 200
 """Sentences of a text that are read."""
 
-_PRIVATE = re.compile(r"<\s*private\s*>.*?(?:<\s*/\s*private\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+_PRIVATE = re.compile(r"<\s*(?P<end>/\s*)?private(?:\s[^<>]*)?>", re.IGNORECASE)
+_UNWANTED = re.compile(
+    r"""
+    (?:^|[.!?;:,\n(]|\b(?:please|so|but|and|you|just))\s*
+      (?:do(?:\ not|n['\u2019]?t)(?:\ (?:need|have)\ to)?|never|must\ not|should(?:\ not|n['\u2019]?t)|no\ need\ to)\s+
+      (?:please\ |ever\ )?(?:remember|memori[sz]e)\ (?:this|that|it|any(?:thing)?|my|what\ I)\b
+    | (?<!\bI\ )(?<!\bwe\ )(?<!\bthey\ )\b(?:do(?:\ not|n['\u2019]?t)|never)\ (?:ever\ )?
+      (?:store|save|keep|put|record|note)\ (?:this|that|it|any\ of\ (?:this|that|it))
+      (?:\s*(?:[:!.]|$) | \ (?:in|to)\ (?:your\ |the\ )?memory\b)
+    | \boff\ the\ record\s*[:,.!-]
+    | \bmerke?\ dir\ (?:bitte\ )?(?:(?:das|dies|es)\ )?(?:bitte\ )?nicht\b(?!\ (?:nur|blo\u00df|allein))
+    | (?:^|[.!?;:,\n(])\s*(?:bitte\ )?(?:(?:das|dies|es)\ )?(?:bitte\ )?nicht\ merken\b
+    | (?<!\u6211)(?<!\u6211\u4eec)(?:\u4e0d\u8981|\u4e0d\u7528|\u522b|\u5225|\u8bf7\u52ff|\u8acb\u52ff)
+      (?:\u518d)?(?:\u5e2e\u6211|\u5e6b\u6211)?(?:\u8bb0\u4f4f|\u8a18\u4f4f|\u8bb0\u4e0b|\u8a18\u4e0b|\u8bb0\u5f55|\u8a18\u9304)
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Requests not to remember a text."""
+
 _CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _QUOTED = re.compile(r"(?m)^[ \t]*>.*$")
 _LINE = re.compile(r"(?m)^[ \t]*(?:[-*\u2022+]|\d{1,2}[.)]|#{1,6})[ \t]+")
@@ -39,18 +58,25 @@ class Sentence:
 
 def without_private(text: str) -> str:
     """Return a text without its `<private>` spans."""
-    return _PRIVATE.sub(" ", text) if "<" in text else text
+    found, depth, begin = "", 0, 0
+    for tag in _PRIVATE.finditer(text):
+        if not depth:
+            found += text[begin : tag.start()] + " "
+        depth = max(0, depth - 1) if tag["end"] else depth + 1
+        begin = tag.end()
+    return found if depth else found + text[begin:]
 
 
 def holds_private(text: str) -> bool:
     """Return whether a text has a `<private>` span."""
-    return "<" in text and _PRIVATE.search(text) is not None
+    return _PRIVATE.search(text) is not None
 
 
 def statement_text(text: str) -> str:
-    """Return the part of a text that is a statement of its speaker."""
+    """Return the part of a text that is a statement of its speaker; empty if they ask not to remember it."""
     text = without_private(text)[:LONGEST]
-    return _QUOTED.sub(" ", _CODE.sub("\n", text))
+    text = _QUOTED.sub(" ", _CODE.sub("\n", text))
+    return "" if _UNWANTED.search(text) else text
 
 
 def sentences(text: str) -> list[Sentence]:

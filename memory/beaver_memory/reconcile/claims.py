@@ -274,5 +274,12 @@ def _subject(
     words = frozenset(known.words(family.triggers.sub(" ", known.changes.sub(" ", around))))
     contrasts = known.contrasts_in(around)
     if own and not kin and not family.of_things:
-        return frozenset(known.words(inside)) | contrasts
+        return frozenset(known.words(f"{inside} | {_possession(known, family, text[: match.start()])}")) | contrasts
     return words | contrasts | kin
+
+
+def _possession(known: Vocabulary, family: Family, before: str) -> str:
+    """Return the words for a possession of the speaker that has the attribute, as in "My boss moved to Rome"."""
+    mine = known.possessives.search(before)
+    rest = before[mine.end() :] if mine else ""
+    return family.triggers.sub(" ", known.changes.sub(" ", rest))

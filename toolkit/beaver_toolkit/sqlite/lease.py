@@ -219,8 +219,8 @@ class Lease:
         return None
 
     def _make_ready(self, connect: "Callable[[], apsw.Connection]") -> None:
-        if self._lock is not None and MARK in record_in(self._lock):
-            self._set_aside(*self._recorded()[:2])
+        if self._lock is not None and MARK in record_in(self._lock) and len(recorded := self._recorded()) > 1:
+            self._set_aside(*recorded[:2])
         if self._commits is not None:
             find_loss(self._path, self._commits)
         if NO_INODE in self._found():

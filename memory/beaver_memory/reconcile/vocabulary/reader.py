@@ -63,6 +63,7 @@ class Vocabulary:
         contrasts: words that tell two things of a kind apart.
         kin: words for people by their relation to the speaker, each with one name.
         first_person: words for the speaker.
+        possessives: words that say that something is the speaker's; none where they are part of a name for it.
         asides: phrases of time and circumstance that are left out.
         changes: marks of a change: the statement holds in place of another one.
         perfect: marks of something that has happened, and so may have changed something.
@@ -91,6 +92,7 @@ class Vocabulary:
     contrasts: frozenset[str]
     kin: Mapping[str, str]
     first_person: re.Pattern[str]
+    possessives: re.Pattern[str]
     asides: re.Pattern[str]
     changes: re.Pattern[str]
     perfect: re.Pattern[str]
