@@ -4,7 +4,7 @@ Each user of a made-up set states facts on consecutive days, then states each of
 asks about each. The older fact must not be among the memories that a turn is given, and the newer one must come first.
 Pairs of facts that both hold are stated likewise, and neither may be superseded. The authors of the rules look at
 the sets `seen`, `more` and `prose`, and wrote `unseen` before the rules. The authors of `foreign` and `fresh` have seen
-neither the rules nor the other sets. Counts of `foreign` have steered the rules since, so the figures of `fresh` alone
+neither the rules nor the other sets. The rules have been corrected on `foreign` since, so the figures of `fresh` alone
 count. Each set is measured with reconciliation and without it in one run.
 
 Where `BEAVER_BENCH_DATA` names a folder with `beam-dev.json`, it also asks that set's questions about updates and

@@ -1,4 +1,4 @@
-"""Facts that change and pairs that both hold, for the figure alone: written by an author who had not seen the rules."""
+"""Facts that change and pairs that both hold, by an author who had not seen the rules; read to correct them since."""
 # ruff: noqa: RUF001
 
 from kit_changes import Change, Pair

@@ -221,6 +221,9 @@ def _is_denied(denied: Claim, other: Claim, core: frozenset[str]) -> bool:
         return False
     if (denied.kin and denied.kin != other.kin) or (denied.denies and not core - denied.numbers <= other.content):
         return False
+    # "I have never been to Kyoto" does not deny "I'm reading a novel set in Kyoto".
+    if denied.denies and 2 * len(common) < len(other.content):
+        return False
     return not denied.topics or bool(denied.topics & other.topics)
 
 
@@ -247,6 +250,7 @@ def _by_form(earlier: Claim, later: Claim) -> Finding | None:
         return Finding(verdict="DELETE", reason="other_number")
     same_head = (earlier.own or earlier.words[0] in common) and not apart(earlier, later)
     same_head = same_head and not differ_in_relation(earlier, later)
+    same_head = same_head and not _differ_in_two_parts(earlier, later)
     many = max(len(earlier.content), len(later.content))
     if later.changes and same_head and not several and many <= MOST_WORDS and 2 * len(common) >= many:
         return Finding(verdict="DELETE", reason="marked_change")
@@ -274,6 +278,13 @@ def _same_subject(earlier: Claim, later: Claim, before: Attribute, after: Attrib
     if before.of_things:
         return bool(one and other) and later.changes and not extra & (earlier.names | later.names)
     return bool(one and other) and (later.changes or not extra & (earlier.names | later.names))
+
+
+def _differ_in_two_parts(earlier: Claim, later: Claim) -> bool:
+    """Return whether both have other numbers and other words: "yoga at six", "pottery at seven"."""
+    rests = earlier.strong - later.strong, later.strong - earlier.strong
+    numbers = earlier.numbers - later.numbers, later.numbers - earlier.numbers
+    return all(numbers) and all(rest - number for rest, number in zip(rests, numbers, strict=True))
 
 
 def _differ(before: Attribute, after: Attribute, *, changes: bool) -> bool:

@@ -36,8 +36,8 @@ def by_topic(earlier: Claim, later: Claim) -> Finding | None:
 
 
 def apart(earlier: Claim, later: Claim) -> bool:
-    """Return whether both are about different people or things of a kind."""
-    return _contrasted(earlier, later) or _of_other_people(earlier, later)
+    """Return whether both are about different people or things of a kind, or the later one about a value."""
+    return _contrasted(earlier, later) or _of_other_people(earlier, later) or _about_value(earlier, later)
 
 
 def _contrasted(earlier: Claim, later: Claim) -> bool:
@@ -53,6 +53,17 @@ def _of_other_people(earlier: Claim, later: Claim) -> bool:
     if later.subject and later.subject not in earlier.content:
         return not later.role
     return bool(earlier.subject) and earlier.subject not in later.content and not earlier.role
+
+
+def _about_value(earlier: Claim, later: Claim) -> bool:
+    """Return whether the value of the earlier one is the subject of the later one, and all that both share."""
+    # "Our dog is called Rex", and "Rex is five now".
+    if later.changes and bool(earlier.numbers) == bool(later.numbers):
+        return False
+    common = earlier.strong & later.strong
+    before, after = ([word for word in each.sequence or each.words if word in each.strong] for each in (earlier, later))
+    many = len(common)
+    return bool(common) and many < len(before) and common == {*before[-many:]} == {*after[:many]}
 
 
 def _by_mark(earlier: Claim, later: Claim) -> str:
