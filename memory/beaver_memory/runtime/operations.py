@@ -76,6 +76,7 @@ from beaver_memory.runtime.requests import (
 )
 from beaver_memory.runtime.stores import tenant_store
 from beaver_memory.runtime.troubles import DAMAGE
+from beaver_memory.runtime.turn_captures import TurnCaptures
 from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS
 from beaver_toolkit.sqlite.errors import UNWRITABLE
 
@@ -97,6 +98,7 @@ class Operations:
         services: of the process.
 
     Attributes:
+        turns: captures turns by a queue.
         engine: the engine below, for the code that opened it; callers of operations leave it alone.
     """
 
@@ -114,6 +116,7 @@ class Operations:
         writes = MemoryWrites(engine, profile.capture, services)
         self._captures = Captures(writes, profile.capture, has_project=self.has_project)
         self._corrections = Corrections(writes)
+        self.turns = TurnCaptures(engine.store, self._captures, services)
         self.clock, self.trace, self.troubles = services.clock, services.trace, services.troubles
         self._touched: set[tuple[str, int]] = set()
         self._exports = ExportPages(engine)

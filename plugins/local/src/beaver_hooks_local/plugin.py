@@ -218,10 +218,10 @@ class Local:
             self._capture.dropped(turn)
 
     @hookimpl
-    async def before_compaction(self, compaction: Compaction, report: Report) -> None:
-        """Capture the messages of the session that wait, and return once they are stored."""
+    async def before_compaction(self, compaction: Compaction) -> None:
+        """Capture the messages of the session that wait, and return once all of its words are durable."""
         if self._capture is not None:
-            await self._capture.compacting(compaction, report)
+            await self._capture.compacting(compaction)
 
     async def flush(self) -> None:
         """Capture the messages that wait, before a command shows or changes captured memories."""
