@@ -40,6 +40,10 @@ class Reconciler:
         """
         now = self._clock.now()
         found = similar(self._engine, new, other_words(new), now)
+        done = next((each for each in found if new.origin and each.origin == new.origin and _same(new, each)), None)
+        if done is not None:
+            # A worker ended after it stored the memory, and before it recorded the turn as captured.
+            return Reconciled(id=done.id, outcome="duplicate", mentions=done.mention_count, reason="same_origin")
         if any(_same(new, each) for each in found):
             return self._added(new, "exact")
         decision = self._judge.decide(new, found) if found else Decision(reason="no_candidate")
