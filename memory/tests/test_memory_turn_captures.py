@@ -44,7 +44,7 @@ class Process:
         return self.turns.put(HERE, turn, said, was_injected=was_injected, **fields)
 
     def capture(self, **fields):
-        """Return the outcomes and reasons of what is captured now."""
+        """Return the outcomes and reasons of the captures that run now."""
         found = self.turns.capture(HERE, **{"limit": 9, **fields})
         items = [each for report in found for each in report.items]
         return [(each.outcome, "" if each.outcome == "stored" else each.reason) for each in items]
@@ -136,7 +136,7 @@ def test_turns_in_a_batch(process):
 
 
 def failing(monkeypatch, error, words=""):
-    """Let each capture fail in which some words are said."""
+    """Let each capture fail in which a message has some words."""
     found = Captures.found
 
     def fail(self, request, was_injected):
@@ -188,7 +188,7 @@ def test_a_poison_turn(process, clock, monkeypatch):
 
 
 def test_a_damaged_row(process, database):
-    """A row that does not hold what was queued is parked at once."""
+    """A row that no longer holds the queued content is parked at once."""
     process.put(SISTER)
     ((key, row),) = database.tables[ANN].waiting.items()
     database.tables[ANN].waiting[key] = attrs.evolve(row, content=row.content.replace("Lisbon", "Lisbom"))

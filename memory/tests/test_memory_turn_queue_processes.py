@@ -41,7 +41,7 @@ def killed(worker, chance):
 
 
 def captured_later(path):
-    """Capture what is left, as a process does that begins after all claims have ended; return the memories by turn."""
+    """Capture the turns that are left, as a process does that begins after all claims have ended; return the memories by turn."""
     clock = FrozenClock(datetime.now(UTC) + timedelta(minutes=20))
     with contextlib.closing(opened(path, clock=clock)) as operations:
         for place in operations.turns.due(clock.now()):
