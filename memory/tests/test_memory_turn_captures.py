@@ -169,7 +169,7 @@ def test_a_memory_that_cannot_be_written(process, monkeypatch):
     assert ([("failed", "not_read_back")], [("t1", 1, "not_read_back")]) == (process.capture(), process.waiting())
 
 
-def test_a_poison_turn(process, clock, monkeypatch):
+def test_a_poison_turn(process, database, clock, monkeypatch):
     """A turn that always fails is parked, shown by health, and keeps no other turn from its capture."""
     failing(monkeypatch, ValueError(), "Anna")
     process.put(SISTER)
@@ -183,8 +183,18 @@ def test_a_poison_turn(process, clock, monkeypatch):
         process.report.degradations,
     )
     monkeypatch.undo()
-    assert ([], 1) == (process.capture(), process.store.queue.retry(ANN, clock.now()))
-    assert ([("stored", "")], []) == (process.capture(), process.waiting())
+    later = Process(database, clock)
+    later.turns.tell_parked()
+    assert ([], 1) == (later.capture(), later.turns.retry(ANN))
+    assert ([("stored", "")], []) == (later.capture(), later.waiting())
+    assert (["queue_parked"], 1) == (later.report.degradations, later.report.recoveries)
+
+
+def test_a_dropped_turn(process):
+    """A turn that the user drops is not captured."""
+    process.put(SISTER)
+    (row,) = process.turns.waiting(ANN)
+    assert ([True, False], []) == ([process.turns.drop(ANN, row.key) for _ in range(2)], process.capture())
 
 
 def test_a_damaged_row(process, database):

@@ -11,7 +11,7 @@ from beaver_memory.capture.outcomes import ToolOutcome
 from beaver_memory.capture.records import Utterance
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
-from beaver_memory.records import QueuedSession, Store
+from beaver_memory.records import Owner, QueuedSession, Store
 from beaver_memory.runtime.capture_records import MOST_TEXTS, CaptureReport, CaptureRequest
 from beaver_memory.runtime.captures import Captures, never
 from beaver_memory.runtime.profile import RuntimeServices
@@ -21,11 +21,16 @@ from beaver_memory.store.protocol import MemoryStore
 from beaver_memory.store.turn_queue import LONGEST_PAUSE, MOST_ATTEMPTS, QueuedTurn
 from beaver_toolkit.retry import jittered
 
+__all__ = ["QueuedTurn", "TurnCaptures"]
+
 FIRST_PAUSE = timedelta(minutes=1)
 """The pause after the first failure; each further one is twice as long."""
 
 MOST_BATCHES = 50
 """Batches of a session that one call captures; the others are due later."""
+
+MOST_LISTED = 1_000
+"""Waiting turns of an owner that are looked at."""
 
 MOST_SESSIONS = 100
 """Sessions that are looked up at once."""
@@ -57,6 +62,29 @@ class TurnCaptures:
         return self._store.queue.put(
             QueuedTurn(place=place, turn=turn, content=content.text, queued_at=self._clock.now())
         )
+
+    def waiting(self, owner: Owner) -> list[QueuedTurn]:
+        """Return the turns of an owner that wait, in order."""
+        return self._store.queue.waiting(owner, limit=MOST_LISTED)
+
+    def retry(self, owner: Owner, key: str = "") -> int:
+        """Make the parked turns of an owner due, all or the one with a key; return their number."""
+        found = self._store.queue.retry(owner, self._clock.now(), key)
+        self.tell_parked()
+        return found
+
+    def drop(self, owner: Owner, key: str) -> bool:
+        """Erase a turn that waits; return whether it was there."""
+        found = self._store.queue.drop(owner, key)
+        self.tell_parked()
+        return found
+
+    def tell_parked(self) -> None:
+        """Report whether turns are parked, which an earlier process may have left."""
+        if any(each.is_parked for owner in self._store.queue.owners() for each in self.waiting(owner)):
+            self._troubles.began(QUEUE, "parked", self._report)
+        elif self._troubles.last(QUEUE):
+            self._troubles.ended(QUEUE, self._report)
 
     def due(self, begun: datetime) -> list[QueuedSession]:
         """Return sessions whose turns are due, or were queued before this process has begun."""

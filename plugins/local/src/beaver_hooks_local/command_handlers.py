@@ -55,10 +55,18 @@ def status(memory: LocalMemory, words: Words, context: CommandContext, _report: 
         memory.operations.versions(sight.owners)
         if sight.trust is Trust.FULL:
             figures = memory.operations.inspect(InspectionRequest(owners=sight.owners, figures=False))
-            lines = [f"memories: {figures.count:,}"]
+            lines = [f"memories: {figures.count:,}", *_queue_line(memory, sight)]
     except StoreError as error:
         lines = [str(error)] if sight.trust is Trust.FULL else []
     return "\n".join([*lines, f"trouble: {', '.join(memory.troubles.now) or 'none'}"])
+
+
+def _queue_line(memory: LocalMemory, sight: Visibility) -> list[str]:
+    """Return how many turns of the user wait to be captured, if any does."""
+    turns = memory.operations.turns.waiting(sight.owner)
+    parked = sum(each.is_parked for each in turns)
+    remedy = f"; {parked} failed too often: `beaver memory queue --retry`" if parked else ""
+    return [f"turns that wait to be captured: {len(turns)}{remedy}"] if turns else []
 
 
 def list_(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:

@@ -7,6 +7,7 @@ session, and the turns that the store could not take.
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import attrs
@@ -164,7 +165,7 @@ class TurnCapture:
         while True:
             try:
                 await self._queue()
-                for place in await self._serve(lambda memory: memory.operations.turns.due(begun)):
+                for place in await self._serve(lambda memory: _due(memory, begun)):
                     await self._capture(place, self._report)
             except Exception as error:  # noqa: BLE001 - the report says so, and the next round goes on
                 self._report.event("memory_capture_failed", error=type(error).__name__)
@@ -186,6 +187,11 @@ def _covers(sight: Visibility, place: QueuedSession) -> bool:
     """Return whether a session is that of a caller, with at most the caller's trust."""
     there = (place.owner, place.session, place.project, place.agent)
     return (sight.owner, sight.session, sight.project, sight.agent) == there and place.store in sight.stores
+
+
+def _due(memory: "LocalMemory", begun: datetime) -> list[QueuedSession]:
+    memory.operations.turns.tell_parked()
+    return memory.operations.turns.due(begun)
 
 
 def _captured(memory: "LocalMemory", place: QueuedSession, limit: int) -> list[CaptureReport]:

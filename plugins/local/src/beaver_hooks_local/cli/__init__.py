@@ -17,6 +17,7 @@ from beaver_hooks_local.cli.export import export
 from beaver_hooks_local.cli.migrate import migrate
 from beaver_hooks_local.cli.move import move_global
 from beaver_hooks_local.cli.operation_commands import operation_commands
+from beaver_hooks_local.cli.queue import queue
 from beaver_hooks_local.cli.search import list_, search, show
 from beaver_hooks_local.cli.upkeep import check, reindex, stats
 
@@ -41,6 +42,7 @@ for each in (
     correct,
     undo,
     review,
+    queue,
     pin,
     unpin,
     forget,
