@@ -2,9 +2,10 @@
 
 Each user of a made-up set states facts on consecutive days, then states each of them anew as it has changed, and then
 asks about each. The older fact must not be among the memories that a turn is given, and the newer one must come first.
-Pairs of facts that both hold are stated likewise, and neither may be superseded. There are three sets. The authors of
-the rules look at `seen` and wrote `unseen` before the rules. The author of `fresh` has seen neither the rules nor the
-other sets, so its figures alone count. Each set is measured with reconciliation and without it in one run.
+Pairs of facts that both hold are stated likewise, and neither may be superseded. The authors of the rules look at
+the sets `seen`, `more` and `prose`, and wrote `unseen` before the rules. The authors of `foreign` and `fresh` have seen
+neither the rules nor the other sets. Counts of `foreign` have steered the rules since, so the figures of `fresh` alone
+count. Each set is measured with reconciliation and without it in one run.
 
 Where `BEAVER_BENCH_DATA` names a folder with `beam-dev.json`, it also asks that set's questions about updates and
 contradictions, over the sentences of the user's messages.
@@ -26,7 +27,10 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import kit_changes_foreign
 import kit_changes_fresh
+import kit_changes_more
+import kit_changes_prose
 import kit_changes_seen
 import kit_changes_unseen
 from kit_changes import Told, changes, pairs
@@ -42,7 +46,14 @@ from beaver_memory.records import NewMemory, Owner
 from beaver_memory.store.in_memory import InMemoryStore
 
 NEWER_FIRST, OLDER_INJECTED, BOTH_SUPERSEDED = 0.9, 0.02, 0.01
-SETS = {"seen": kit_changes_seen, "unseen": kit_changes_unseen, "fresh": kit_changes_fresh}
+SETS = {
+    "seen": kit_changes_seen,
+    "more": kit_changes_more,
+    "prose": kit_changes_prose,
+    "unseen": kit_changes_unseen,
+    "foreign": kit_changes_foreign,
+    "fresh": kit_changes_fresh,
+}
 RECALL = RecallSettings()
 
 

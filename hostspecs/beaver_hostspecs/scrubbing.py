@@ -48,6 +48,16 @@ class Scrubber:
             # Added last: another thread that makes the same secret must find it masked.
             self._known.add(secret)
 
+    @property
+    def known(self) -> int:
+        """The number of known secrets; it never falls."""
+        return len(self._known)
+
+    def needles(self) -> tuple[str, ...]:
+        """Return every shape of every known secret, for a search of another kind."""
+        with self._lock:
+            return tuple({needle for needles in self._by_piece.values() for needle in needles})
+
     def holds_secret(self, text: str) -> bool:
         """Whether `text` contains a known secret in any of its shapes."""
         return bool(self._found(text))

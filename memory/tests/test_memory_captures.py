@@ -1,6 +1,8 @@
 """The operations by which a memory learns: capture, correct, undo, pending, review, over a real store."""
 
 import json
+import random
+import string
 from datetime import timedelta
 from pathlib import Path
 
@@ -30,6 +32,7 @@ from beaver_memory.runtime.capture_records import (
 from beaver_memory.runtime.profile import CaptureProfile, InMemoryLocation, Profile, RuntimeServices
 from beaver_memory.runtime.requests import ForgetRequest, GetRequest, HistoryRequest, InspectionRequest, RecallRequest
 from beaver_memory.store.in_memory import Database
+from beaver_toolkit.redaction.redactor import Finding
 
 ANN, BOB = Owner(user="ann"), Owner(user="bob")
 SISTER = "My sister Anna lives in Lisbon with her two kids."
@@ -221,12 +224,54 @@ async def test_switch(clock):
         assert await memory.capture("Remember that the wifi code is blue-heron.") == ()
 
 
+def made_up(mark, length=36):
+    """Return a made-up token."""
+    return mark + "".join(random.Random(mark).choices(string.ascii_letters + string.digits, k=length))
+
+
+def refused(kind):
+    """Return the sentence that refuses a secret."""
+    return (
+        f"The text holds a secret ({kind}); leave it out, or name the place where it is kept. "
+        "Secrets are never remembered."
+    )
+
+
+async def test_captured_conversations_are_redacted(memory):
+    """Secrets of a message, known or not, and of a command leave their kinds in the memory and their numbers in the report."""
+    token = made_up("ghp_")
+    said = [Utterance(text=f"My sister Anna in Lisbon has the key {token}, and her password is hunter2.", turn="t1")]
+    outcomes = [
+        ToolOutcome(tool="bash", command=f"curl -H 'X: {token}'", succeeded=False),
+        ToolOutcome(tool="edit", files=["a.py"]),
+        ToolOutcome(tool="bash", command=f"curl -H 'X: {token}'"),
+    ]
+    found = await memory.runtime.capture(CaptureRequest(said=said, outcomes=outcomes, own=memory.own()))
+    texts = [each.text + each.excerpt for each in found.items]
+    assert (Finding(kind="github token", count=3), Finding(kind="password", count=1)) == found.redacted
+    assert [2, True, False, False] == [
+        len(texts), all("[redacted: github token]" in each for each in texts), token in str(texts), "hunter2" in str(texts),
+    ]  # fmt: skip
+
+
+async def test_an_approval_cannot_add_a_secret(memory):
+    """A reviewer's text with a secret is refused with a sentence, and the memory waits as before."""
+    (item,) = await memory.capture(RULE)
+    done = await memory.runtime.review(
+        ReviewRequest(id=item.id, own=memory.own(), choice="edit", text="Log in with password=hunter2.")
+    )
+    assert ReviewReport(outcome="gated", reason="secret", sentence=refused("password")) == done
+    waiting = await memory.runtime.pending(PendingRequest(own=memory.own()))
+    assert [item.id] == [each.memory.id for each in waiting.items]
+
+
 async def test_secrets_are_not_captured(memory):
     """A message with a known credential leaves neither a memory nor an excerpt of it."""
     canary = make_canary()
     items = await memory.capture(f"My sister Anna in Lisbon has the key {canary.reveal()} for the vault.")
-    assert ends(items) == [("fact", "gated", "privacy: secret")]
-    assert canary.reveal() not in items[0].excerpt
+    assert ends(items) == [("fact", "stored", "no_candidate")]
+    assert items[0].text == "My sister Anna in Lisbon has the key [redacted: held secret] for the vault."
+    assert items[0].excerpt == items[0].text
 
 
 async def test_another_owner_and_store(memory):
@@ -325,7 +370,7 @@ async def test_corrections_that_fail(memory):
         await corrected([99], "x"), await corrected([old.id], "x", BOB), await corrected([old.id], canary.reveal()),
     ] == [
         CorrectReport(reason="no_such_memory"), CorrectReport(reason="no_such_memory"),
-        CorrectReport(outcome="gated", reason="secret"),
+        CorrectReport(outcome="gated", reason="secret", sentence=refused("held secret")),
     ]  # fmt: skip
     with pytest.raises(InvalidRequest, match="text"):
         await corrected([old.id], "  ")

@@ -428,7 +428,13 @@ async def test_a_refusal_is_a_response(place):
     """A write that a gate refuses is answered as refused, with the gate's reason."""
     response = await place.ask("write", {"memories": [{"title": f"the key {make_canary().reveal()}"}]})
 
-    assert ("refused", ("secret", "The text holds a credential; leave it out. Credentials are never remembered.")) == (
+    assert (
+        "refused",
+        (
+            "secret",
+            "The text holds a secret (held secret); leave it out, or name the place where it is kept. Secrets are never remembered.",
+        ),
+    ) == (
         response.status,
         problem(response),
     )

@@ -16,6 +16,7 @@ from beaver_memory.errors import InvalidRequest, OperationUnavailable, RuntimeNo
 from beaver_memory.filters import Filters
 from beaver_memory.records import Kept, NewMemory, Owner, Store
 from beaver_memory.runtime import requests
+from beaver_memory.runtime.gates import TEXTS, WriteGate
 from beaver_memory.runtime.profile import InMemoryLocation, PostgresLocation, Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.reports import (
     CloseReport,
@@ -28,6 +29,7 @@ from beaver_memory.runtime.reports import (
 )
 from beaver_memory.runtime.table import OPERATIONS
 from beaver_memory.store.in_memory import Database
+from beaver_toolkit.redaction.redactor import Policy, Redactor
 
 ANN, BOB = Owner(user="ann"), Owner(user="bob")
 WORDS = Profile(embedding=EmbeddingSettings(provider="none"))
@@ -128,13 +130,39 @@ async def test_no_operation_shows_the_memories_of_another_owner(place, runtime):
     assert {"The key is under the mat."} == await titles(runtime, place.sees())
 
 
+@pytest.mark.parametrize("field", TEXTS)
+def test_a_secret_is_refused_in_every_text(field):
+    """The gate of writes refuses a secret in each field of text, names its kind and not its value."""
+    text = "It is password=hunter2"
+    fields = {"title": "A note.", field: text if field in ("title", "narrative", "summary", "evidence") else (text,)}
+    refusal = WriteGate(Redactor()).refusal(NewMemory(**fields))
+    assert (True, False) == ("(password)" in refusal.sentence, "hunter2" in refusal.sentence)
+
+
+def test_names_and_ids_may_look_random():
+    """Ids of sessions and turns are no secrets, though they look like tokens; a secret that is held is one everywhere."""
+    id_ = "thread_" + "aB3" * 12
+    gate, canary = WriteGate(Redactor()), make_canary()
+    ids = NewMemory(title="A note.", session=id_, origin=id_, agent=id_, project=id_)
+    assert [None, "secret"] == [
+        gate.refusal(ids), gate.refusal(NewMemory(title="A note.", session=canary.reveal())).code,
+    ]  # fmt: skip
+
+
+def test_people_are_refused_if_the_policy_wants_it():
+    """E-mail addresses and phone numbers are refused under a policy that says so."""
+    memory = NewMemory(title="Ada reads ada@example.org and +49 30 901820.")
+    strict = WriteGate(Redactor(Policy(emails=True, phones=True))).refusal(memory).sentence
+    assert (None, True) == (WriteGate(Redactor()).refusal(memory), "(e-mail address, phone number)" in strict)
+
+
 async def test_a_credential_is_refused(place, runtime):
     """A write with a credential that this process knows is refused whole, with a sentence, in a report."""
     secret = make_canary().secret
     request = requests.WriteRequest(memories=[new("Harmless."), new("Note.", narrative=f"the key {secret.reveal()}")])
     refused = await runtime.write(request)
 
-    sentence = "The text holds a credential; leave it out. Credentials are never remembered."
+    sentence = "The text holds a secret (held secret); leave it out, or name the place where it is kept. Secrets are never remembered."
     assert WriteReport(refusal=Refusal(code="secret", sentence=sentence)) == refused
     assert set() == await titles(runtime, place.sees())
 

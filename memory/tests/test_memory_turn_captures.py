@@ -6,7 +6,6 @@ from datetime import timedelta
 import attrs
 import pytest
 
-from beaver_hostspecs.scrubbing import MASK
 from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_canary
 from beaver_memory.capture.outcomes import ToolOutcome
 from beaver_memory.capture.records import Utterance
@@ -21,6 +20,7 @@ from beaver_memory.runtime.profile import InMemoryLocation, Profile, RuntimeServ
 from beaver_memory.runtime.turn_content import TurnContent, Unreadable
 from beaver_memory.store.in_memory import Database
 from beaver_memory.store.turn_queue import LEASE, LONGEST_PAUSE, MOST_ATTEMPTS
+from beaver_toolkit.redaction.redactor import Finding
 
 ANN = Owner(user="ann")
 HERE = QueuedSession(owner=ANN, session="s1")
@@ -102,10 +102,10 @@ def test_what_a_row_holds(process):
     process.put(f"<private>diary</private> The key is {secret}.", "x" * 30_000, outcomes=[
         ToolOutcome(tool="bash", command=f"login {secret}", files=(f"/{secret}",))])  # fmt: skip
     (row,) = process.store.queue.waiting(ANN, limit=9)
-    assert [False, False, True] == [each in row.content for each in ("diary", secret, MASK)]
+    assert [False, False, True] == [each in row.content for each in ("diary", secret, "[redacted: held secret]")]
     assert len(row.content) < 21_000
-    process.put(f"Remember that the key is {secret}.", turn="t2")
-    assert [("gated", "privacy: secret")] == process.capture()
+    (report,) = process.turns.capture(HERE, limit=9)
+    assert (Finding(kind="held secret", count=3),) == report.redacted
 
 
 def test_what_was_recalled(process, database, clock):
@@ -120,9 +120,16 @@ def test_the_content_comes_back():
         said=[Utterance(text="a", turn="t", when=FrozenClock().now(), speaker="Ann", external=True), Utterance(text="b")],
         outcomes=[ToolOutcome(tool="bash", command="make", files=("a",))],
         recalled=["b", "b"],
+        redacted={"password": 1},
     )  # fmt: skip
     assert content == TurnContent.of_text(content.text)
-    for text in ("", "[]", "{}", '{"said": [1], "outcomes": [], "recalled": []}', content.text.replace("voice", "v")):
+    for text in (
+        "",
+        "[]",
+        "{}",
+        '{"said": [1], "outcomes": [], "recalled": [], "redacted": {}}',
+        content.text.replace("voice", "v"),
+    ):
         with pytest.raises(Unreadable):
             TurnContent.of_text(text)
 

@@ -259,3 +259,12 @@ def test_a_canary_is_masked_in_every_shape_of_it():
     scrubber = knowing(canary.reveal())
 
     canary.assert_clean(*(scrubber.scrub(shape(canary.reveal())) for shape in SHAPES.values()))
+
+
+def test_needles_are_every_shape_of_every_secret():
+    """A search of another kind gets every shape of each known secret, and sees by their number that there are more."""
+    scrubber, secret = Scrubber(), "a secret with blanks"
+    before = (scrubber.known, scrubber.needles())
+    scrubber.remember(secret)
+
+    assert ((0, ()), 1, {*shapes(secret)}) == (before, scrubber.known, {*scrubber.needles()})

@@ -5,14 +5,17 @@ from typing import TYPE_CHECKING
 
 from beaver_hooks.agent.sessions import reads, writes
 from beaver_hooks.agent.sessions.database import SQL
-from beaver_hooks.agent.sessions.query import MOST_TERMS, SearchScope, all_of
+from beaver_hooks.agent.sessions.query import MOST_TERMS, SearchScope, all_of, one
 from beaver_hooks.agent.sessions.records import ForgetReport
 from beaver_hooks.agent.sessions.sums import DamagedMessages
-from beaver_hooks.agent.sessions.terms import query_terms
+from beaver_hooks.agent.sessions.terms import query_terms, terms
 from beaver_hooks.agent.sessions.texts import decode, opening, optional_encode
 
 if TYPE_CHECKING:
     import apsw
+
+MASKED = "redacted"
+"""The term of every mask, by which the index finds messages with secrets."""
 
 
 def matching(connection: "apsw.Connection", words: str, scope: SearchScope) -> list[int]:
@@ -20,7 +23,18 @@ def matching(connection: "apsw.Connection", words: str, scope: SearchScope) -> l
     wanted = query_terms(words, MOST_TERMS)
     if not wanted:
         return []
-    return [number for (number,) in connection.execute(SQL["matching_messages"], (scope.limit(all_of(wanted)),))]
+    found = {int(number) for (number,) in connection.execute(SQL["matching_messages"], (scope.limit(all_of(wanted)),))}
+    return sorted(found | _with_secrets(connection, {*wanted}, scope))
+
+
+def _with_secrets(connection: "apsw.Connection", wanted: set[str], scope: SearchScope) -> set[int]:
+    """Return the messages that hold all terms, some of them in a secret, which the index does not know."""
+    masked = [int(number) for (number,) in connection.execute(SQL["matching_messages"], (scope.limit(one(MASKED)),))]
+    return {number for number in masked if wanted <= {*terms(_text(connection, number))}}
+
+
+def _text(connection: "apsw.Connection", number: int) -> str:
+    return decode(connection.execute(SQL["text_of_message"], (number,)).get or b"")
 
 
 def quoting(connection: "apsw.Connection", texts: Iterable[str]) -> int:

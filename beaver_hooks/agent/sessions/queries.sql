@@ -125,6 +125,9 @@ LIMIT ?
 -- name: matching_messages
 SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid
 
+-- name: text_of_message
+SELECT CAST(text AS BLOB) FROM messages WHERE number = ?
+
 -- name: quoting_sessions
 SELECT DISTINCT messages.session
 FROM words JOIN messages ON messages.number = words.rowid

@@ -11,7 +11,7 @@ from beaver_hooks.agent.sessions.query import BUDGET, LONGEST_QUERY, MOST_TERMS,
 from beaver_hooks.agent.sessions.records import SearchHit
 from beaver_hooks.agent.sessions.sums import DamagedMessages, is_whole
 from beaver_hooks.agent.sessions.terms import query_terms
-from beaver_hooks.agent.sessions.texts import decode
+from beaver_hooks.agent.sessions.texts import decode, searchable
 from beaver_hooks.agent.sessions.writes import begun_with
 
 if TYPE_CHECKING:
@@ -82,6 +82,6 @@ def _hit(
         trust=begun_with(connection, owner),
         role="user" if role == b"user" else "assistant",
         when=datetime.fromisoformat(at.decode()),
-        snippet=snippet(decode(text), wanted),
+        snippet=snippet(searchable(decode(text)), wanted),
         score=score,
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from beaver_hooks.agent.errors import SessionError
 from beaver_hostspecs import Message, scrub
+from beaver_toolkit.redaction.redactor import Redactor
 
 LONGEST_ID = 512
 LONGEST_TITLE = 80
@@ -58,9 +59,14 @@ def kept(messages: Sequence[Message]) -> list[Message]:
     return [message for at, message in enumerate(messages) if message.role == "user" or at in answers[-1:]]
 
 
+def searchable(text: str) -> str:
+    """Return the text of a message as search and lists may show it: without secrets."""
+    return Redactor().redact(text).text
+
+
 def opening(messages: Sequence[Message]) -> str | None:
     """Return the first words of the first prompt with words, as a title."""
-    titles = (title_of(scrub(message.text)) for message in messages if message.role == "user")
+    titles = (title_of(searchable(scrub(message.text))) for message in messages if message.role == "user")
     return next(filter(None, titles), None)
 
 

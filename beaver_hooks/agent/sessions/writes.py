@@ -9,7 +9,7 @@ from beaver_hooks.agent.sessions.query import session_term, user_term
 from beaver_hooks.agent.sessions.records import HiddenEvent
 from beaver_hooks.agent.sessions.sums import message_checksum
 from beaver_hooks.agent.sessions.terms import terms
-from beaver_hooks.agent.sessions.texts import encode, opening, optional_encode
+from beaver_hooks.agent.sessions.texts import encode, opening, optional_encode, searchable
 from beaver_hooks.audit.sanitiser import body_text, column, stamp
 from beaver_hostspecs import Message, Trust, scrub
 
@@ -52,13 +52,13 @@ def add_messages(
     """Add visible messages to a session, with the terms that find them."""
     scope = " ".join([session_term(number), *([user_term(user)] if user is not None else [])])
     for message in messages:
-        # Stored messages of every role are scrubbed.
+        # Stored messages of every role are scrubbed. The index has no secrets, so that no search shows them.
         text = scrub(message.text)
         at, name, speaker = stamp(message.when or now), optional_encode(message.id), optional_encode(message.speaker)
         checksum = message_checksum((number, message.role.encode(), encode(text), at.encode(), name, speaker))
         row = (number, message.role, encode(text), at, name, speaker, checksum)
         connection.execute(SQL["add_message"], row)
-        index = (connection.last_insert_rowid(), " ".join(terms(text)), scope)
+        index = (connection.last_insert_rowid(), " ".join(terms(searchable(text))), scope)
         connection.execute(SQL["add_words"], index)
     connection.execute(
         SQL["count_messages"],

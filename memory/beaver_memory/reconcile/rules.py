@@ -7,12 +7,13 @@ live: a wrong memory beside a right one costs less than a lost one.
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal
 
 import attrs
 
 from beaver_memory.reconcile.claims import NO_CLAIM, Attribute, Claim, claims_of, keywords_of, search_words
 from beaver_memory.reconcile.decision import Decision
+from beaver_memory.reconcile.findings import Finding, Verdict
+from beaver_memory.reconcile.topics import apart, by_topic, differ_in_relation
 from beaver_memory.records import MOST_LABELS, Memory, NewMemory
 
 MOST_STATEMENTS = 3
@@ -26,16 +27,6 @@ FEW = 3
 
 OTHER = "other"
 """The attribute that any noun names."""
-
-Verdict = Literal["UPDATE", "DELETE", "NONE"]
-
-
-@attrs.frozen(kw_only=True)
-class Finding:
-    """What a later statement does to an earlier one, and why."""
-
-    verdict: Verdict
-    reason: str
 
 
 class RuleJudge:
@@ -78,6 +69,7 @@ def finding(earlier: Claim, later: Claim) -> Finding | None:
     """Return what a later statement does to an earlier one; `None` if both can be true."""
     if NO_CLAIM in (earlier, later):
         return None
+    later = _marked(earlier, later)
     if earlier.planned or later.planned or earlier.past or later.past:
         return None
     if said_again := _repeated(earlier, later):
@@ -91,6 +83,7 @@ def finding(earlier: Claim, later: Claim) -> Finding | None:
         or _by_attribute(earlier, later)
         or _by_denial(earlier, later)
         or _by_form(earlier, later)
+        or by_topic(earlier, later)
     )
 
 
@@ -131,6 +124,18 @@ def _decision(event: Verdict, places: tuple[int, ...], found: Sequence[Finding |
     return Decision(event=event, places=places, reason="" if first is None else first.reason)
 
 
+def _marked(earlier: Claim, later: Claim) -> Claim:
+    """Return the later statement without its mark of a change if it calls only another thing new."""
+    only_new = later.renewed and not later.changes_otherwise
+    if (
+        only_new
+        and not later.renewed & earlier.content
+        and not later.attributes.keys() & earlier.attributes.keys() - {OTHER}
+    ):
+        return attrs.evolve(later, changes=False)
+    return later
+
+
 # --- The rules --------------------------------------------------------------------------------------------------------
 
 
@@ -140,7 +145,10 @@ def _repeated(earlier: Claim, later: Claim) -> Finding | None:
         return None
     if earlier.words == later.words:
         return Finding(verdict="NONE", reason="same_words")
-    if len(later.words) >= FEW and _within(later.words, earlier.words):
+    if later.changes and earlier.numbers - later.content and _within(later.words, earlier.words):
+        # "I have a cat now", after "I have three cats".
+        return Finding(verdict="DELETE", reason="other_number")
+    if len(later.words) >= FEW and _within(later.words, earlier.words) and not later.changes:
         return Finding(verdict="NONE", reason="fewer_words")
     if len(earlier.words) >= FEW and _within(earlier.words, later.words) and not later.changes:
         return Finding(verdict="UPDATE", reason="more_words")
@@ -150,7 +158,10 @@ def _repeated(earlier: Claim, later: Claim) -> Finding | None:
 def _by_replacement(earlier: Claim, later: Claim) -> Finding | None:
     """The later statement names what it replaces, and the earlier one says that."""
     given_up = later.replaced & earlier.content
-    if given_up and 2 * len(given_up) >= len(later.replaced) and not earlier.ends:
+    enough = len(given_up) if later.language == "zh" else 2 * len(given_up)
+    # "I have a new phone", and "I got rid of my old phone".
+    is_other = bool(earlier.renewed & given_up and later.contrasts - earlier.contrasts)
+    if given_up and enough >= len(later.replaced) and not earlier.ends and not is_other:
         return Finding(verdict="DELETE", reason="replaced")
     return None
 
@@ -173,6 +184,8 @@ def _is_single(name: str, earlier: Claim, later: Claim) -> bool:
     """Return whether an attribute has one value at a time, as two statements use it."""
     if later.changes:
         return name != OTHER or not earlier.attributes[name].subject <= (earlier.kin | earlier.names)
+    if earlier.attributes[name].marked:
+        return False
     if name == OTHER:
         numbers = earlier.numbers.intersection(earlier.attributes[name].value)
         return bool(numbers and later.numbers.intersection(later.attributes[name].value))
@@ -181,19 +194,34 @@ def _is_single(name: str, earlier: Claim, later: Claim) -> bool:
 
 def _by_denial(earlier: Claim, later: Claim) -> Finding | None:
     """One of them denies or ends what the other one says."""
-    if later.ends == earlier.ends or (earlier.ends and earlier.happened):
+    # "I sold my old bike", and "I have a new bike".
+    is_over = earlier.ends and (earlier.happened or (not earlier.denies and later.renewed & earlier.content))
+    is_over = is_over or bool(later.ends and earlier.renewed & later.content and later.contrasts - earlier.contrasts)
+    if later.ends == earlier.ends or is_over:
         return None
     denied, other = (later, earlier) if later.ends else (earlier, later)
     if not later.ends and not later.changes and denied.words[-1:] != other.words[-1:]:
         return None
-    relations = frozenset("".join(denied.kin)) if denied.language == "zh" else denied.kin
-    core = denied.kept - denied.several - relations or denied.kept
-    common = core & other.content
-    if not common - denied.numbers or 2 * len(common) < len(core):
-        return None
-    if not _same_holder(denied, other, core):
+    core = _core(denied)
+    if not _is_denied(denied, other, core) or not _same_holder(denied, other, core):
         return None
     return Finding(verdict="DELETE", reason="denied")
+
+
+def _core(denied: Claim) -> frozenset[str]:
+    """Return the words that a statement denies."""
+    relations = frozenset("".join(denied.kin)) if denied.language == "zh" else denied.kin
+    return denied.kept - denied.several - relations or denied.kept
+
+
+def _is_denied(denied: Claim, other: Claim, core: frozenset[str]) -> bool:
+    """Return whether a statement denies another one, rather than one in some words of it."""
+    common = core & other.content
+    if not common - denied.numbers or 2 * len(common) < len(core):
+        return False
+    if (denied.kin and denied.kin != other.kin) or (denied.denies and not core - denied.numbers <= other.content):
+        return False
+    return not denied.topics or bool(denied.topics & other.topics)
 
 
 def _same_holder(denied: Claim, other: Claim, core: frozenset[str]) -> bool:
@@ -217,7 +245,8 @@ def _by_form(earlier: Claim, later: Claim) -> Finding | None:
         return None
     if len(before) == len(after) == 1 and before <= earlier.numbers and after <= later.numbers:
         return Finding(verdict="DELETE", reason="other_number")
-    same_head = earlier.own or earlier.words[0] in common
+    same_head = (earlier.own or earlier.words[0] in common) and not apart(earlier, later)
+    same_head = same_head and not differ_in_relation(earlier, later)
     many = max(len(earlier.content), len(later.content))
     if later.changes and same_head and not several and many <= MOST_WORDS and 2 * len(common) >= many:
         return Finding(verdict="DELETE", reason="marked_change")
@@ -243,7 +272,7 @@ def _same_subject(earlier: Claim, later: Claim, before: Attribute, after: Attrib
         return False
     extra = one ^ other
     if before.of_things:
-        return later.changes and not extra & (earlier.names | later.names)
+        return bool(one and other) and later.changes and not extra & (earlier.names | later.names)
     return bool(one and other) and (later.changes or not extra & (earlier.names | later.names))
 
 

@@ -11,6 +11,7 @@ from beaver_memory.capture.outcomes import ToolOutcome
 from beaver_memory.capture.records import Kind, Utterance
 from beaver_memory.filters import Filters
 from beaver_memory.records import USER, Memory, NewMemory, Store
+from beaver_toolkit.redaction.redactor import Finding
 
 MOST_TEXTS = 1_000
 LONGEST = 20_000
@@ -107,6 +108,7 @@ class CaptureReport:
         model_calls: the calls of the model today.
         model_tokens: about how many tokens they took.
         dry_run: whether nothing was written.
+        redacted: the secrets that were left out, by kind.
     """
 
     items: tuple[CapturedItem, ...] = ()
@@ -115,6 +117,7 @@ class CaptureReport:
     model_calls: int = 0
     model_tokens: int = 0
     dry_run: bool = False
+    redacted: tuple[Finding, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -145,12 +148,14 @@ class CorrectReport:
         outcome: how its write ended.
         superseded: the memories that held until now.
         reason: why it failed, in one word.
+        sentence: the reason and the remedy, if the gate of writes refused the text.
     """
 
     id: int = 0
     outcome: Outcome = "failed"
     superseded: tuple[int, ...] = ()
     reason: str = ""
+    sentence: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -238,9 +243,11 @@ class ReviewReport:
         id: the memory that holds now; 0 if there is none.
         superseded: the memories that held until now.
         reason: why it failed, in one word.
+        sentence: the reason and the remedy, if the gate of writes refused the text.
     """
 
     outcome: Outcome | Literal["rejected"] = "failed"
     id: int = 0
     superseded: tuple[int, ...] = ()
     reason: str = ""
+    sentence: str = ""

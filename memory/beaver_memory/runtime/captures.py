@@ -25,6 +25,7 @@ from beaver_memory.runtime.capture_records import CapturedItem, CaptureReport, C
 from beaver_memory.runtime.corrections import PENDING, PENDING_FROM
 from beaver_memory.runtime.memory_writes import MemoryWrites
 from beaver_memory.runtime.profile import CaptureProfile
+from beaver_memory.runtime.redaction import redacted_request
 from beaver_memory.runtime.reports import CaptureDay
 
 EXTERNAL = "external"
@@ -75,6 +76,7 @@ class Captures:
         owner = _owner(request.own)
         if request.store not in request.own.stores:
             raise InvalidRequest("store", "is one that this caller may not change")
+        request, findings = redacted_request(request, self._writes.redactor)
         extraction = self._extraction(request, owner) if self._profile.enabled else Extraction()
         occasion = self._occasion(request, owner, extraction.candidates, was_injected)
         judged = self._gates.judged((*fixes_of(request.outcomes), *extraction.candidates), occasion)
@@ -87,6 +89,7 @@ class Captures:
             model_calls=spent.calls,
             model_tokens=spent.tokens,
             dry_run=request.dry_run,
+            redacted=findings,
         )
 
     def day(self, owner: Owner) -> CaptureDay:
@@ -150,6 +153,8 @@ class Captures:
 
     def _written(self, item: CapturedItem, new: NewMemory, request: CaptureRequest) -> CapturedItem:
         """Write a memory, and read it back."""
+        if refusal := self._writes.gate.refusal(new):
+            return attrs.evolve(item, outcome="gated", reason=f"privacy: {refusal.code}")
         if item.outcome == "queued":
             (kept,) = self._engine.remember(new)
             done = Reconciled(id=kept.id, outcome=kept.outcome, mentions=kept.mentions)

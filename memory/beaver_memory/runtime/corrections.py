@@ -24,7 +24,6 @@ from beaver_memory.runtime.capture_records import (
     UndoReport,
     UndoRequest,
 )
-from beaver_memory.runtime.gates import first_refusal
 from beaver_memory.runtime.memory_writes import MemoryWrites
 
 PENDING_FROM = datetime(9999, 12, 31, tzinfo=UTC)
@@ -53,8 +52,8 @@ class Corrections:
         if len(old) != len(set(request.ids)) or not old:
             return CorrectReport(reason="no_such_memory")
         new = _correction(old[0], request, self._writes.clock.now())
-        if refusal := first_refusal([new]):
-            return CorrectReport(reason=refusal.code, outcome="gated")
+        if refusal := self._writes.gate.refusal(new):
+            return CorrectReport(reason=refusal.code, sentence=refusal.sentence, outcome="gated")
         done = self._writes.reconciler(new.owner).supersede(new, request.ids)
         if not self._writes.is_there(done.id, new, own):
             return CorrectReport(reason="not_read_back")
@@ -108,8 +107,8 @@ class Corrections:
     def _approved(self, waiting: Memory, request: ReviewRequest) -> Reconciled | ReviewReport:
         title = request.text.strip() if request.choice == "edit" else waiting.title
         new = _new(waiting, title=title, tags=_tags(waiting), valid_from=None, confidence=1.0)
-        if refusal := first_refusal([new]):
-            return ReviewReport(outcome="gated", reason=refusal.code)
+        if refusal := self._writes.gate.refusal(new):
+            return ReviewReport(outcome="gated", reason=refusal.code, sentence=refusal.sentence)
         done = self._writes.reconciler(new.owner).remember(new)
         is_there = self._writes.is_there(done.id, new, request.own)
         return done if is_there or done.outcome == "duplicate" else ReviewReport(reason="not_read_back")

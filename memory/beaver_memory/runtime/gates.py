@@ -1,35 +1,53 @@
-"""Gates: each one looks at a memory before it is stored, and gives a reason if it must not be."""
+"""The gate of writes: every text that becomes a memory passes it, whatever the entrance."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 
 import attrs
 
 from beaver_hostspecs import holds_secret
 from beaver_memory.records import NewMemory
 from beaver_memory.runtime.reports import Refusal
+from beaver_toolkit.redaction.redactor import HELD, Redactor
 
-Gate = Callable[[NewMemory], Refusal | None]
+TEXTS = ("title", "narrative", "summary", "evidence", "facts", "keywords", "tags", "related_files", "related_people")
+"""The fields in which rules look for secrets. The others are names and ids, which may look random."""
 
-
-def no_secret(memory: NewMemory) -> Refusal | None:
-    """Refuse a memory with a credential that this process knows."""
-    if any(map(holds_secret, _texts(memory))):
-        return Refusal(
-            code="secret", sentence="The text holds a credential; leave it out. Credentials are never remembered."
-        )
-    return None
+_APART = "\n" * 8
 
 
-GATES: tuple[Gate, ...] = (no_secret,)
+class WriteGate:
+    """Refuses memories with a credential, or with other texts that the policy calls secret. Thread-safe.
+
+    Args:
+        redactor: finds secrets.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+
+    def refusal(self, memory: NewMemory) -> Refusal | None:
+        """Return why a memory must not be stored, or `None`."""
+        kinds = [each.kind for each in self._redactor.find(_APART.join(_texts(memory, TEXTS)))]
+        if not kinds and any(map(holds_secret, _texts(memory, attrs.fields_dict(NewMemory)))):
+            kinds = [HELD]
+        return _refusal(kinds) if kinds else None
+
+    def first_refusal(self, memories: Iterable[NewMemory]) -> Refusal | None:
+        """Return why a write of several memories is refused, or `None`."""
+        return next((refusal for memory in memories if (refusal := self.refusal(memory)) is not None), None)
 
 
-def first_refusal(memories: Iterable[NewMemory]) -> Refusal | None:
-    """Return why a write is refused, or `None`."""
-    return next((refusal for memory in memories for gate in GATES if (refusal := gate(memory))), None)
+def _refusal(kinds: list[str]) -> Refusal:
+    """Return a sentence with the kinds of the secrets, and never with their texts."""
+    return Refusal(
+        code="secret",
+        sentence=f"The text holds a secret ({', '.join(kinds)}); leave it out, or name the place where it is kept. "
+        "Secrets are never remembered.",
+    )
 
 
-def _texts(memory: NewMemory) -> Iterable[str]:
-    for value in attrs.asdict(memory, recurse=False).values():
+def _texts(memory: NewMemory, names: Iterable[str]) -> Iterator[str]:
+    for value in (getattr(memory, name) for name in names):
         if isinstance(value, str):
             yield value
         elif isinstance(value, tuple):

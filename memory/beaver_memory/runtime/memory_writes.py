@@ -8,7 +8,9 @@ from beaver_memory.filters import Filters
 from beaver_memory.reconcile.model_judge import ModelJudge
 from beaver_memory.reconcile.reconciler import Reconciler
 from beaver_memory.records import NewMemory, Owner
+from beaver_memory.runtime.gates import WriteGate
 from beaver_memory.runtime.profile import CaptureProfile, RuntimeServices
+from beaver_toolkit.redaction.redactor import Redactor
 
 
 class MemoryWrites:
@@ -18,9 +20,13 @@ class MemoryWrites:
         engine: the engine.
         profile: whether a model decides, and how often it may be asked.
         services: of the process; `ask_model` asks the small model.
+        redactor: finds secrets, which no memory holds.
     """
 
-    def __init__(self, engine: MemoryEngine, profile: CaptureProfile, services: RuntimeServices) -> None:
+    def __init__(
+        self, engine: MemoryEngine, profile: CaptureProfile, services: RuntimeServices, redactor: Redactor
+    ) -> None:
+        self.redactor, self.gate = redactor, WriteGate(redactor)
         self.engine, self.clock, self.report = engine, services.clock, services.report
         self.budget = BudgetGate(profile.budget, engine.store)
         self._model = None if profile.extractor == "rules" else services.ask_model

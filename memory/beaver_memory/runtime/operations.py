@@ -13,7 +13,7 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import InvalidRequest, StoreError
 from beaver_memory.patterns import parsed
 from beaver_memory.query import Query
-from beaver_memory.records import Owner, Store
+from beaver_memory.records import NewMemory, Owner, Store
 from beaver_memory.runtime.capture_records import (
     CaptureReport,
     CaptureRequest,
@@ -30,7 +30,6 @@ from beaver_memory.runtime.captures import Captures, never
 from beaver_memory.runtime.corrections import Corrections
 from beaver_memory.runtime.damage_mark import damage_marks
 from beaver_memory.runtime.export_pages import ExportPages
-from beaver_memory.runtime.gates import first_refusal
 from beaver_memory.runtime.memory_writes import MemoryWrites
 from beaver_memory.runtime.migration import Migration, MigrationReport
 from beaver_memory.runtime.migration import Progress as MigrationProgress
@@ -51,6 +50,7 @@ from beaver_memory.runtime.reports import (
     ProjectionReport,
     RecallReport,
     RecoverReport,
+    Refusal,
     SessionsReport,
     WriteReport,
 )
@@ -78,6 +78,7 @@ from beaver_memory.runtime.stores import tenant_store
 from beaver_memory.runtime.troubles import DAMAGE
 from beaver_memory.runtime.turn_captures import TurnCaptures
 from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS
+from beaver_toolkit.redaction.redactor import Redactor
 from beaver_toolkit.sqlite.errors import UNWRITABLE
 
 FITS = 0.01
@@ -113,10 +114,12 @@ class Operations:
         self.engine, self._embedder = engine, embedder
         self._profile, self._location, self._report = profile, location, services.report
         self._has_project = isinstance(location, PostgresLocation) and bool(location.project)
-        writes = MemoryWrites(engine, profile.capture, services)
+        redactor = Redactor(profile.redaction)
+        writes = MemoryWrites(engine, profile.capture, services, redactor)
+        self._gate = writes.gate
         self._captures = Captures(writes, profile.capture, has_project=self.has_project)
         self._corrections = Corrections(writes)
-        self.turns = TurnCaptures(engine.store, self._captures, services)
+        self.turns = TurnCaptures(engine.store, self._captures, services, redactor)
         self.clock, self.trace, self.troubles = services.clock, services.trace, services.troubles
         self._touched: set[tuple[str, int]] = set()
         self._exports = ExportPages(engine)
@@ -126,14 +129,18 @@ class Operations:
     # --- Writing ------------------------------------------------------------------------------------------------
 
     def write(self, request: WriteRequest) -> WriteReport:
-        """Store memories; refuse all of them if one holds a credential.
+        """Store memories; refuse all of them if one holds a secret.
 
         Raises:
             StoreError: a database cannot be written; a `PersonalStoreError` if it is that of the person.
         """
-        if refusal := first_refusal(request.memories):
+        if refusal := self._gate.first_refusal(request.memories):
             return WriteReport(refusal=refusal)
         return WriteReport(outcomes=tuple(self.engine.remember(request.memories, mention=request.mention)))
+
+    def refusal(self, memory: NewMemory) -> Refusal | None:
+        """Return why `write` would refuse a memory, or `None`."""
+        return self._gate.refusal(memory)
 
     def pin(self, request: PinRequest) -> PinReport:
         """Pin memories, or unpin them."""

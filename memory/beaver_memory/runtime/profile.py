@@ -13,6 +13,7 @@ from beaver_hostspecs import Clock, Report, Secret, SystemClock
 from beaver_memory.capture.gates.budget import Budget
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.runtime.troubles import Troubles
+from beaver_toolkit.redaction.redactor import Policy
 
 if TYPE_CHECKING:
     # Its import is slow, and few memories lie there.
@@ -71,6 +72,7 @@ class Profile:
         vectors: what finds the nearest vectors: `bytes`, the index itself, or `sqlite-vec`, a table in the database.
         formula: the formula of ranking.
         capture: how it learns.
+        redaction: what counts as a secret, which is never stored.
         withheld: the names of operations that this memory does not carry out.
     """
 
@@ -79,6 +81,7 @@ class Profile:
     vectors: Vectors = field(default="bytes", validator=in_(get_args(Vectors)))
     formula: Formula = field(default="context", validator=in_(get_args(Formula)))
     capture: CaptureProfile = field(factory=CaptureProfile)
+    redaction: Policy = field(factory=Policy)
     withheld: frozenset[str] = field(default=frozenset(), converter=frozenset)
 
 

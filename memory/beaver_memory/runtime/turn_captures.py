@@ -7,6 +7,8 @@ After `MOST_ATTEMPTS` it is parked, and the memory is degraded until the user re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
+import attrs
+
 from beaver_memory.capture.outcomes import ToolOutcome
 from beaver_memory.capture.records import Utterance
 from beaver_memory.errors import StoreError
@@ -19,6 +21,7 @@ from beaver_memory.runtime.troubles import QUEUE
 from beaver_memory.runtime.turn_content import TurnContent, Unreadable, joined, recalled_test
 from beaver_memory.store.protocol import MemoryStore
 from beaver_memory.store.turn_queue import LONGEST_PAUSE, MOST_ATTEMPTS, QueuedTurn
+from beaver_toolkit.redaction.redactor import Finding, Redactor
 from beaver_toolkit.retry import jittered
 
 __all__ = ["QueuedTurn", "TurnCaptures"]
@@ -43,10 +46,11 @@ class TurnCaptures:
         store: holds the queue.
         captures: captures conversations.
         services: of the process.
+        redactor: finds secrets.
     """
 
-    def __init__(self, store: MemoryStore, captures: Captures, services: RuntimeServices) -> None:
-        self._store, self._captures = store, captures
+    def __init__(self, store: MemoryStore, captures: Captures, services: RuntimeServices, redactor: Redactor) -> None:
+        self._store, self._captures, self._redactor = store, captures, redactor
         self._clock, self._report, self._troubles = services.clock, services.report, services.troubles
 
     def put(
@@ -58,7 +62,7 @@ class TurnCaptures:
         was_injected: Callable[[str], bool] = never,
     ) -> bool:
         """Queue a committed turn, durably; return whether it was not there."""
-        content = TurnContent.of_turn(said, outcomes, was_injected)
+        content = TurnContent.of_turn(said, outcomes, was_injected, self._redactor)
         return self._store.queue.put(
             QueuedTurn(place=place, turn=turn, content=content.text, queued_at=self._clock.now())
         )
@@ -134,7 +138,9 @@ class TurnCaptures:
             store=place.store,
             paths=dict.fromkeys(path for each in content.outcomes for path in each.files),
         )
-        return self._captures.found(request, recalled_test(content.recalled))
+        report = self._captures.found(request, recalled_test(content.recalled))
+        redacted = (Finding(kind=kind, count=count) for kind, count in sorted(content.redacted.items()))
+        return attrs.evolve(report, redacted=(*report.redacted, *redacted))
 
     def _failed(self, turns: Sequence[QueuedTurn], error: str) -> None:
         attempts = max(each.attempts for each in turns)

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import random
+import string
 from importlib.resources import files
 from pathlib import Path
 
@@ -206,6 +208,21 @@ def test_known_secret():
 
     assert ((), ("known_secret",), ("known_secret",)) == (before, threats(text), scan(text))
     assert secret.reveal() in text
+
+
+RUN = "".join(random.Random(1).choices(string.ascii_letters + string.digits, k=48))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"The database is postgres://admin:{RUN[:12]}@db/app", f"Authorization: Bearer eyJ{RUN[:20]}.eyJ{RUN}.{RUN}",
+        f"npm_{RUN[:36]}", f"hf_{RUN[:34]}", f"SG.{RUN[:22]}.{RUN[:43]}", "my password is hunter2",
+    ],
+)  # fmt: skip
+def test_hardcoded_secrets(text):
+    """A text with a credential of a known format is a threat."""
+    assert ("hardcoded_secret",) == scan(text)
 
 
 def test_clean():

@@ -89,6 +89,16 @@ async def test_switched_off(make_host):
         assert await command(host, "list") == "There are no memories yet."
 
 
+async def test_redacted_secrets_are_in_the_receipt(make_host):
+    """The receipt of a turn counts the secrets that capture left out, by kind, and holds none of them."""
+    async with make_host(capture={"minTurnMessages": 1}) as host:
+        turn = await say(host, "Remember that the password of the staging server is hunter2.")
+        _, decisions = await account(host, turn)
+        receipt = str(await host.receipt(turn.id))
+    assert ("privacy", "redacted", "1 x password") in decisions
+    assert "hunter2" not in receipt
+
+
 async def test_stranger(make_host):
     """A turn of a stranger, or of another user, teaches the owner's memory nothing."""
     async with make_host() as host:

@@ -36,8 +36,10 @@ from beaver_memory.embedding.speed import Bench
 from beaver_memory.errors import StoreError
 from beaver_memory.records import Owner
 from beaver_memory.runtime.examination import Examination
+from beaver_memory.runtime.gates import WriteGate
 from beaver_memory.search.terms import Analyser
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_toolkit.redaction.redactor import Redactor
 
 STABLE = "Billing is deployed from the branch stable."
 QUESTION = "From which branch is billing deployed?"
@@ -278,7 +280,13 @@ def test_a_wrong_line_is_named(line, said):
     batches = []
     with pytest.raises(InvalidMemory) as caught:
         batches.extend(
-            read_lines([b'{"title": "good"}', b"", line.encode(), b'{"title": "behind"}'], {}, None, everywhere)
+            read_lines(
+                [b'{"title": "good"}', b"", line.encode(), b'{"title": "behind"}'],
+                {},
+                None,
+                everywhere,
+                WriteGate(Redactor()).refusal,
+            )
         )
 
     assert [["good"]] == [[new.title for new in batch] for batch in batches]
@@ -314,7 +322,9 @@ def test_a_credential_is_not_remembered():
     """`add` refuses a field that holds a credential, without showing it."""
     canary = make_canary()
     with pytest.raises(InvalidMemory) as caught:
-        from_fields({"title": "a", "facts": (f"It is {canary.reveal()}",)}, Owner(), everywhere)
+        from_fields(
+            {"title": "a", "facts": (f"It is {canary.reveal()}",)}, Owner(), everywhere, WriteGate(Redactor()).refusal
+        )
 
     canary.assert_clean(str(caught.value))
 
@@ -328,7 +338,10 @@ def test_a_credential_of_the_configuration_is_not_remembered(beaver, tmp_path):
     many = beaver("memory", "add", "--json-lines", stdin=json.dumps({"title": f"The key is {CREDENTIAL}."}))
 
     assert [("", 2), ("", 2)] == [(ran.out, ran.code), (many.out, many.code)]
-    assert "It holds a credential, and credentials are never remembered; remove it. Nothing was added." in ran.err
+    assert (
+        "The text holds a secret (held secret); leave it out, or name the place where it is kept. Secrets are never remembered. Nothing was added."
+        in ran.err
+    )
     assert [] == [each for each in (ran.err, many.err) if CREDENTIAL in each]
     assert 0 == beaver("memory", "stats", "--json").json["memories"]
 

@@ -9,7 +9,7 @@ from beaver_hooks_local.settings import PATH, LocalSettings
 from beaver_hostspecs import ConfigurationError
 
 SETTINGS = (
-    "`enabled`, `databasePath`, `store`, `embedding`, `vectors`, `promptIndex`, `recall`, `capture`, `ranking`, "
+    "`enabled`, `databasePath`, `store`, `embedding`, `vectors`, `promptIndex`, `recall`, `capture`, `redaction`, `ranking`, "
     "`traceFile`"
 )
 

@@ -7,7 +7,6 @@ import attrs
 from attrs import field
 
 from beaver_hostspecs import holds_secret
-from beaver_hostspecs.scrubbing import MASK
 from beaver_memory.capture.gates.verdict import Occasion, Verdict
 from beaver_memory.capture.records import Candidate
 from beaver_memory.capture.sentences import holds_private
@@ -34,7 +33,7 @@ class PrivacyGate:
     def __call__(self, candidate: Candidate, occasion: Occasion) -> Verdict | None:
         """Return the objection to a candidate, or `None`."""
         checks = (
-            ("secret", any(map(_is_secret, (candidate.text, *candidate.keywords)))),
+            ("secret", any(map(holds_secret, (candidate.text, *candidate.keywords)))),
             ("private_span", holds_private(candidate.text)),
             ("denied_project", any(fnmatchcase(occasion.project, each) for each in self.projects)),
             ("denied_tag", not {*map(str.casefold, self.tags)}.isdisjoint(map(str.casefold, occasion.tags))),
@@ -42,11 +41,6 @@ class PrivacyGate:
         )
         reason = next((name for name, holds in checks if holds), None)
         return None if reason is None else Verdict(gate="privacy", reason=reason)
-
-
-def _is_secret(text: str) -> bool:
-    # A queued turn has the mask in the place of a secret.
-    return MASK in text or holds_secret(text)
 
 
 def _within(path: str, pattern: str) -> bool:

@@ -12,12 +12,13 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
 import attrs
 
-from beaver_memory.reconcile.vocabulary.word_forms import characters, english_words, german_words
+from beaver_memory.reconcile.vocabulary.word_forms import characters, english_words, german_words, pairs_of
 
 NOTHING = "(?!)"
 """An expression that finds nothing."""
@@ -35,6 +36,7 @@ class Family:
         triggers: words that belong to the attribute and not to the subject.
         of_things: everything else in the statement names the subject. Otherwise a statement in the first person is
             about the speaker, whatever else it holds.
+        marked: it may have several values at a time, unless a change is marked.
         found_by: words to search for, by which a statement with other words for the attribute is found.
     """
 
@@ -42,6 +44,7 @@ class Family:
     patterns: tuple[re.Pattern[str], ...]
     triggers: re.Pattern[str]
     of_things: bool = False
+    marked: bool = False
     found_by: str = ""
 
 
@@ -54,17 +57,26 @@ class Vocabulary:
         idle: words that name neither a subject nor a value.
         names: finds names by the way they are written, as far as the language shows it.
         numbers: words for numbers.
+        weak: words that are in statements about anything, for example verbs like "use".
+        kinds: words of one kind, for example days, each with the name of its kind.
+        same: words that mean the same, each with one of them.
         contrasts: words that tell two things of a kind apart.
         kin: words for people by their relation to the speaker, each with one name.
         first_person: words for the speaker.
         asides: phrases of time and circumstance that are left out.
         changes: marks of a change: the statement holds in place of another one.
+        perfect: marks of something that has happened, and so may have changed something.
+        newness: finds the thing that is called new, in the group `x`; a mark of a change of that thing alone.
+        quotes: finds the words of another speaker.
         additions: marks of an addition: the other one holds too.
         endings: marks of an end or a denial.
+        plain: marks of a denial that tells of no end.
         past: marks of a state that had ended already.
         plans: marks of a state that does not hold yet, or perhaps never.
         events: marks of something that happened once.
+        roles: relations that one person has at a time to a thing, for example to lead it.
         several: words for actions and attributes that have several values at a time.
+        relations: what tells that a statement says what its subject has, and what it is.
         replacements: each finds the thing that was given up, in the group `x`.
         families: the attributes.
     """
@@ -73,23 +85,53 @@ class Vocabulary:
     idle: frozenset[str]
     names: re.Pattern[str]
     numbers: frozenset[str]
+    weak: frozenset[str]
+    kinds: Mapping[str, str]
+    same: Mapping[str, str]
     contrasts: frozenset[str]
     kin: Mapping[str, str]
     first_person: re.Pattern[str]
     asides: re.Pattern[str]
     changes: re.Pattern[str]
+    perfect: re.Pattern[str]
+    newness: re.Pattern[str]
+    quotes: re.Pattern[str]
     additions: re.Pattern[str]
     endings: re.Pattern[str]
+    plain: re.Pattern[str]
     past: re.Pattern[str]
     plans: re.Pattern[str]
     events: re.Pattern[str]
+    roles: re.Pattern[str]
     several: re.Pattern[str]
+    relations: tuple[re.Pattern[str], ...]
     replacements: tuple[re.Pattern[str], ...]
     families: tuple[Family, ...]
 
     def words(self, text: str) -> list[str]:
         """Return the words of a text that name a subject or a value, in one form each."""
-        return [word for word in _WORDS[self.language](text, self.idle) if word not in self.idle]
+        found = (word for word in _WORDS[self.language](text, self.idle) if word not in self.idle)
+        return [self.same.get(word, word) for word in found]
+
+    def topics(self, text: str) -> frozenset[str]:
+        """Return the words of a text that tell what it is about; of Chinese, each two neighbouring characters."""
+        if self.language == "zh":
+            return frozenset(pairs_of(text, self.idle)) - self.weak
+        words = frozenset(word for word in self.words(text) if not any(map(str.isdigit, word)))
+        return words - self.weak - self.numbers - self.kinds.keys()
+
+    def modifiers(self, text: str) -> dict[str, str]:
+        """Return what stands directly before each topic of a text: a topic, or a word that tells things apart."""
+        if self.language == "zh":
+            pairs = pairs_of(text, self.idle)
+            return {after: before for before, after in pairwise(pairs) if before[-1] == after[0]}
+        topics = self.topics(text)
+        raw = [*map(self._form, text.split())]
+        named = topics | self.contrasts
+        return {after: before for before, after in pairwise(raw) if before in named and after in topics}
+
+    def _form(self, word: str) -> str:
+        return next(iter(self.words(word)), "")
 
     def kin_in(self, text: str) -> frozenset[str]:
         """Return the names of the relations in a text."""
@@ -113,10 +155,16 @@ def vocabulary(language: str) -> Vocabulary:
         language=language,
         idle=frozenset([*given["words"]["idle"].split(), *_forms(language, given["words"]["idle"])]),
         names=re.compile(given["words"].get("names", NOTHING)),
-        numbers=frozenset(given["words"]["numbers"].split()),
+        numbers=frozenset([*given["words"]["numbers"].split(), *_forms(language, given["words"]["numbers"])]),
+        weak=frozenset(_forms(language, given["words"]["weak"])),
+        kinds={word: texts.split()[0] for texts in given["words"]["kinds"] for word in _forms(language, texts)},
+        same={word: _forms(language, texts)[0] for texts in given["words"]["same"] for word in _forms(language, texts)},
         contrasts=frozenset(_forms(language, given["words"]["contrasts"])),
         kin={word: names.split()[0] for names in given["words"]["kin"] for word in names.split()},
         replacements=tuple(_pattern(text, parts) for text in given["marks"].pop("replacements")),
+        relations=tuple(_marks([text], parts, spaced=spaced) for text in given["marks"].pop("relations")),
+        newness=_pattern("|".join(given["marks"].pop("newness")), parts),
+        quotes=_pattern("|".join(given["marks"].pop("quotes")), parts),
         families=tuple(
             _family(name, each, parts, given["noun"], spaced=spaced) for name, each in given["attributes"].items()
         ),
@@ -134,13 +182,16 @@ def _family(
     texts = list(given.get("patterns", ()))
     if "nouns" in given:
         # An attribute without other words for it has nouns that mean different things, so the noun is of the subject.
-        named = f"(?:{given['nouns']})" if "found_by" in given else f"(?P<n>{given['nouns']})"
+        prefix = noun.get("prefix", "")
+        known = f"(?P<n>{prefix})(?:{given['nouns']})" if prefix else f"(?:{given['nouns']})"
+        named = known if "found_by" in given else f"(?P<n>{prefix}(?:{given['nouns']}))"
         texts += [text.replace("{noun}", noun["named"].replace("{nouns}", named)) for text in noun["patterns"]]
     return Family(
         name=name,
         patterns=tuple(_pattern(text, parts) for text in texts),
         triggers=_marks([given.get("triggers", NOTHING)], parts, spaced=spaced),
         of_things=given.get("of_things", False),
+        marked=given.get("marked", False),
         found_by=given.get("found_by", ""),
     )
 

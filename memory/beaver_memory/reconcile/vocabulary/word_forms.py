@@ -3,10 +3,12 @@
 import re
 from collections.abc import Collection
 from functools import cache
+from itertools import pairwise
 
-_ENGLISH = re.compile(r"[^\W_]+(?:[.:@/_-][^\W_]+)*(?:['\u2019][a-z]{1,2}\b)?")
+_ENGLISH = re.compile(r"[^\W_]+(?:[.:@/_-][^\W_]+|(?<=\d),\d{3})*(?:['\u2019][a-z]{1,2}\b)?")
 _CLITIC = re.compile(r"(?:n['\u2019]t|['\u2019][a-z]{1,2})$")
 _GERMAN = re.compile(r"[^\W_]+(?:[.:@/_-][^\W_]+)*")
+_PARTS = re.compile(r"[a-z0-9][\w.@:+-]*|[\u3400-\u9fff]+", re.ASCII)
 _CHINESE = re.compile(r"[a-z0-9][\w.@:+-]*|[\u3400-\u9fff]", re.ASCII)
 _GERMAN_ENDINGS = ("en", "em", "er", "es", "e", "n", "s")
 _SHORTEST = 3
@@ -34,6 +36,12 @@ def german_words(text: str, idle: Collection[str] = ()) -> list[str]:
 def characters(text: str, idle: Collection[str] = ()) -> list[str]:
     """Return the characters of a Chinese text, and its words in other scripts; idle words are left out."""
     return _CHINESE.findall(_any_of(frozenset(idle)).sub(" ", text.casefold()))
+
+
+def pairs_of(text: str, idle: Collection[str]) -> list[str]:
+    """Return each two neighbouring characters of a Chinese text, and its words in other scripts; idle words part it."""
+    parts = _PARTS.findall(_any_of(frozenset(idle)).sub(" ", text.casefold()))
+    return [pair for part in parts for pair in ([part] if part.isascii() else map("".join, pairwise(part)))]
 
 
 @cache

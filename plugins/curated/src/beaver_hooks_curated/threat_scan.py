@@ -13,6 +13,7 @@ from beaver_hooks_curated import views
 from beaver_hooks_curated.lexicon import lexicon
 from beaver_hostspecs import holds_secret
 from beaver_hostspecs.neutralising import neutralise
+from beaver_toolkit.redaction.redactor import Redactor
 from beaver_toolkit.words import SOUTH_EAST
 
 LONGEST = 65_536
@@ -52,6 +53,8 @@ def scan(text: str) -> tuple[str, ...]:
     found = set(_invisible(lines, kept))
     if holds_secret(text):
         found.add("known_secret")
+    elif Redactor().find(text):
+        found.add("hardcoded_secret")
     plain = views.plain(kept)
     found.update(_shaped(plain))
     found.update(_ordered(plain))

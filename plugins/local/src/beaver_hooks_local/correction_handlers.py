@@ -13,7 +13,14 @@ from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import CommandContext, OutcomeKind, Report
 from beaver_hostspecs.neutralising import neutralise
 from beaver_memory.filters import Filters
-from beaver_memory.runtime.capture_records import CorrectRequest, PendingRequest, ReviewRequest, UndoRequest
+from beaver_memory.runtime.capture_records import (
+    CorrectReport,
+    CorrectRequest,
+    PendingRequest,
+    ReviewReport,
+    ReviewRequest,
+    UndoRequest,
+)
 from beaver_memory.runtime.hit_texts import heading
 
 Words = tuple[str, ...]
@@ -29,7 +36,7 @@ def correct(memory: LocalMemory, words: Words, context: CommandContext, report: 
     request = CorrectRequest(ids=[_id(words[0])], text=" ".join(words[1:]), own=_own(memory, context))
     done = memory.operations.correct(request)
     if done.reason:
-        raise CommandRefused(f"Nothing was changed: {done.reason.replace('_', ' ')}. `list` shows the ids.")
+        raise CommandRefused(_why(done, "`list` shows the ids."))
     report.outcome(PLANE, OutcomeKind(done.outcome), memory=done.id, source="user")
     ended = ", ".join(map(str, done.superseded)) or "the same text"
     return f"{done.id} holds now, in place of {ended}."
@@ -66,9 +73,18 @@ def _reviewed(memory: LocalMemory, words: Words, context: CommandContext, report
         ReviewRequest(id=_id(words[0]), own=own, choice=choice, text=" ".join(words[2:]))  # type: ignore[arg-type]
     )
     if done.reason:
-        raise CommandRefused(f"Nothing was changed: {done.reason.replace('_', ' ')}. `pending` lists the ids.")
+        raise CommandRefused(_why(done, "`pending` lists the ids."))
     report.outcome(PLANE, OutcomeKind(done.outcome), memory=done.id or int(words[0]), source="review")
     return f"{words[0]} is erased." if done.outcome == "rejected" else f"{done.id} is remembered."
+
+
+def _why(done: CorrectReport | ReviewReport, remedy: str) -> str:
+    """Return why nothing was changed, and the remedy."""
+    return (
+        f"Nothing was changed. {done.sentence}"
+        if done.sentence
+        else (f"Nothing was changed: {done.reason.replace('_', ' ')}. {remedy}")
+    )
 
 
 def _own(memory: LocalMemory, context: CommandContext) -> Filters:

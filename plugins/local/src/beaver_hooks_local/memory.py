@@ -15,6 +15,7 @@ from beaver_memory.runtime.profile import (
     RuntimeServices,
     SqliteLocation,
 )
+from beaver_toolkit.redaction.redactor import Policy
 
 GLOBAL_TYPES = frozenset({"preference"})
 """Types of memories that hold in all projects."""
@@ -67,6 +68,7 @@ def make_runtime(settings: LocalSettings, setup: Setup, services: RuntimeService
         vectors=settings.vectors,
         formula=settings.ranking.formula,
         capture=_capture_profile(settings.capture),
+        redaction=Policy(emails=settings.redaction.emails, phones=settings.redaction.phones),
     )
     return MemoryRuntime(profile, location_of(settings, setup), services)
 

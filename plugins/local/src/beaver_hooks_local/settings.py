@@ -106,6 +106,14 @@ class CaptureSettings:
 
 
 @attrs.frozen(kw_only=True)
+class RedactionSettings:
+    """Settings of redaction: what counts as a secret beside credentials, card and account numbers."""
+
+    emails: bool = setting(default=False, help="whether e-mail addresses are never stored")
+    phones: bool = setting(default=False, help="whether phone numbers are never stored")
+
+
+@attrs.frozen(kw_only=True)
 class LocalSettings:
     """The settings of the plugin; camelCase in the file."""
 
@@ -129,6 +137,11 @@ class LocalSettings:
     recall: RecallSettings = setting(default=RecallSettings(), help="what is recalled before a prompt, and when")
     capture: CaptureSettings = setting(
         default=CaptureSettings(), help="how the memory learns from conversations by itself"
+    )
+    redaction: RedactionSettings = setting(
+        default=RedactionSettings(),
+        help="what is never stored beside credentials, card and account numbers: the memory refuses it, and capture "
+        "replaces it by the name of its kind",
     )
     ranking: RankingSettings = setting(default=RankingSettings(), help="how memories are ranked")
     trace_file: Path | None = setting(

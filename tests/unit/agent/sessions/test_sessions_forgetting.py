@@ -49,6 +49,24 @@ async def test_no_byte_of_a_deleted_session_is_left(tmp_path):
     assert ({*gone}, set(), ["b"] * 100, ()) == (before, after, hits, problems)
 
 
+async def test_search_tells_no_secret(tmp_path):
+    """The index, the titles and the snippets hold no secret; the message does, and its words still erase its turn."""
+    token = "ghp_" + "".join(random.Random(1).choices(string.ascii_letters + string.digits, k=36))
+    store = SessionStore.open(tmp_path / "state")
+    await exchange(store, "a", f"Use {token} for the build, my password is hunter2.", "Done.")
+    await exchange(store, "b", "Something else about the build.", "Done.")
+    found = [await store.search(each) for each in (token, "hunter2")]
+    (hit,) = [each for each in await store.search("build") if each.session == "a"]
+    (title,) = [each.title for each in await store.list() if each.id == "a"]
+    history = await store.history("a", 10)
+    gone = await store.forget(f"{token} build")
+    rest = [each.id for each in await store.list()]
+    await store.close()
+    text = "Use [redacted: github token] for the build, my password is [redacted: password]."
+    assert ([(), ()], text, text, True, ["b"]) == (found, hit.snippet, title, token in history[0].text, rest)
+    assert ForgetReport(messages=2, sessions=1, emptied=1) == gone
+
+
 async def exchange(store, session, prompt, *answers):
     await store.ensure(session, session)
     messages = [Message(role="user", text=prompt), *(Message(role="assistant", text=each) for each in answers)]

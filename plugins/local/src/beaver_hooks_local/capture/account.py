@@ -10,9 +10,11 @@ _KINDS = MappingProxyType({each.value: each for each in OutcomeKind})
 
 
 def account(found: CaptureReport, report: Report) -> None:
-    """Report each gate's reason and each outcome, and the spend of models."""
+    """Report each gate's reason, each outcome, the numbers of redacted secrets by kind, and the spend of models."""
     for item in found.items:
         _item(item, report)
+    for each in found.redacted:
+        report.decision("privacy", "redacted", f"{each.count} x {each.kind}")
     if found.fallback is not None:
         report.decision("capture", "rules", found.fallback)
     if found.model_calls:

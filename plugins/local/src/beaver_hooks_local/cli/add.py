@@ -77,7 +77,8 @@ def _add_one(shell: Shell, fields: dict[str, Any], user: str | None, *, as_json:
     def work(memory: LocalMemory) -> WriteReport | InvalidMemory:
         # The check for credentials knows those of the configuration only once the memory is open.
         try:
-            new = from_fields(fields, OwnerOptions(user=user).sight.owner, memory.default_scope)
+            owner = OwnerOptions(user=user).sight.owner
+            new = from_fields(fields, owner, memory.default_scope, memory.operations.refusal)
         except InvalidMemory as error:
             return error
         return memory.operations.write(WriteRequest(memories=[new]))
@@ -98,7 +99,7 @@ def _add_many(shell: Shell, given: dict[str, Any], user: str | None, *, as_json:
     def work(memory: LocalMemory, bar: Bar) -> InvalidMemory | None:
         try:
             incoming = lines(sys.stdin.fileno(), LONGEST_LINE, lambda: bar(len(kept), None, "adding"))
-            for batch in read_lines(incoming, given, owner, memory.default_scope):
+            for batch in read_lines(incoming, given, owner, memory.default_scope, memory.operations.refusal):
                 kept.extend(stored(memory.operations.import_(ImportRequest(memories=batch))))
         except InvalidMemory as error:
             return error

@@ -74,13 +74,20 @@ def capture(
 def _show(found: CaptureReport, *, as_json: bool) -> None:
     if as_json:
         say_json({"dry_run": found.dry_run, "extractor": found.extractor, "fallback": found.fallback,
+                  "redacted": {each.kind: each.count for each in found.redacted},
                   "memories": [_record(each) for each in found.items]})  # fmt: skip
         return
     say(table([_HEADS, *map(_row, found.items)]) if found.items else "There is no statement worth remembering.")
+    if found.redacted:
+        say(f"Secrets that were left out: {_kinds(found)}.", err=True)
     if found.fallback is not None:
         say(f"Rules answered in place of the model: {found.fallback}.", err=True)
     if found.dry_run and found.items:
         say("Nothing was stored; without --dry-run, it would be.")
+
+
+def _kinds(found: CaptureReport) -> str:
+    return ", ".join(f"{each.kind} ({each.count})" for each in found.redacted)
 
 
 def _refuse_others(words: tuple[str, ...], transcript: TextIO | None, of: Mapping[str, Any]) -> None:

@@ -24,7 +24,6 @@ from beaver_memory.runtime.capture_records import (
 REASONS = {
     "no_such_memory": "There is no such memory that you may change; `beaver memory list --all` shows the ids.",
     "not_pending": "No memory with this id waits for approval; `beaver memory review` lists those that do.",
-    "secret": "The text holds a credential; leave it out. Credentials are never remembered.",
     "not_read_back": "The memory was written, and could not be read back; run `beaver memory check`.",
 }
 """The sentence for each reason of a failure."""
@@ -48,7 +47,7 @@ def correct(shell: Shell, id_: int, words: tuple[str, ...], *, user: str | None,
         return memory.operations.correct(CorrectRequest(ids=[id_], text=" ".join(words), own=which.own(memory)))
 
     done = ask(shell, work, wrote=True)
-    _ensure(done.reason)
+    _ensure(done.reason, done.sentence)
     if as_json:
         say_json({"id": done.id, "outcome": done.outcome, "superseded": list(done.superseded)})
     else:
@@ -124,7 +123,7 @@ def _decide(shell: Shell, id_: int, which: OwnerOptions, *, as_json: bool, **dec
         return memory.operations.review(ReviewRequest(id=id_, own=which.own(memory), **decision))
 
     done = ask(shell, work, wrote=True)
-    _ensure(done.reason)
+    _ensure(done.reason, done.sentence)
     if as_json:
         say_json({"id": done.id, "outcome": done.outcome, "superseded": list(done.superseded)})
     elif done.outcome == "rejected":
@@ -134,7 +133,9 @@ def _decide(shell: Shell, id_: int, which: OwnerOptions, *, as_json: bool, **dec
         say(f"[{done.id}] is remembered{ended}.")
 
 
-def _ensure(reason: str) -> None:
-    """Fail with the sentence for a reason; an empty one is none."""
+def _ensure(reason: str, sentence: str) -> None:
+    """Fail with the sentence, or that for the reason; an empty reason is none."""
+    if sentence:
+        raise click.UsageError(f"Nothing was changed. {sentence}")
     if reason:
         raise click.UsageError(REASONS.get(reason, f"Nothing was changed: {reason}."))

@@ -11,9 +11,10 @@ from typing import Any
 
 import attrs
 
-from beaver_hostspecs import holds_secret, scrub
+from beaver_hostspecs import scrub
 from beaver_hostspecs.neutralising import neutralise
 from beaver_memory.records import Memory, NewMemory, Owner, Scope
+from beaver_memory.runtime.reports import Refusal
 
 BATCH = 500
 """Memories that are stored in one call."""
@@ -40,16 +41,23 @@ DefaultScope = Callable[[str, str], Scope]
 """Returns the scope of a memory by its type and its project."""
 
 
-def from_fields(fields: Mapping[str, Any], owner: Owner, default_scope: DefaultScope) -> NewMemory:
+RefusalOf = Callable[[NewMemory], Refusal | None]
+"""Returns why a memory must not be stored."""
+
+
+def from_fields(
+    fields: Mapping[str, Any], owner: Owner, default_scope: DefaultScope, refusal_of: RefusalOf
+) -> NewMemory:
     """Return a memory.
 
     Args:
         fields: its fields, by the names of `NewMemory`.
         owner: of the memory.
         default_scope: returns the scope if the fields have none.
+        refusal_of: returns why the memory must not be stored.
 
     Raises:
-        NotTaken: a field does not fit, or holds a credential.
+        InvalidMemory: a field does not fit, or the memory must not be stored.
     """
     if not isinstance(fields.get("title"), str) or not fields["title"].replace("\0", "").strip():
         raise InvalidMemory("`title` is missing or empty; it holds the text to remember.")
@@ -59,13 +67,17 @@ def from_fields(fields: Mapping[str, Any], owner: Owner, default_scope: DefaultS
         raise InvalidMemory(f"`{_culprit(fields)}` has a wrong type or value.") from error
     if "scope" not in fields:
         new = attrs.evolve(new, scope=default_scope(new.type, new.project))
-    if any(map(holds_secret, _texts(new))):
-        raise InvalidMemory("It holds a credential, and credentials are never remembered; remove it.")
+    if (refusal := refusal_of(new)) is not None:
+        raise InvalidMemory(refusal.sentence)
     return new
 
 
 def read_lines(
-    lines: Iterable[bytes], given: Mapping[str, Any], owner: Owner | None, default_scope: DefaultScope
+    lines: Iterable[bytes],
+    given: Mapping[str, Any],
+    owner: Owner | None,
+    default_scope: DefaultScope,
+    refusal_of: RefusalOf,
 ) -> Iterator[list[NewMemory]]:
     """Yield the memories of JSON lines in batches; those before a wrong line come before the error.
 
@@ -74,14 +86,15 @@ def read_lines(
         given: values of fields that a line leaves out.
         owner: of the memories; each line's own unless given.
         default_scope: returns the scope of a memory whose line has none.
+        refusal_of: returns why a memory must not be stored.
 
     Raises:
-        NotTaken: a line is wrong; says which.
+        InvalidMemory: a line is wrong; says which.
     """
     batch: list[NewMemory] = []
     for number, content in enumerate(lines, 1):
         try:
-            batch += _of_line(content, given, owner, default_scope)
+            batch += _of_line(content, given, owner, default_scope, refusal_of)
         except InvalidMemory as error:
             yield batch
             raise InvalidMemory(f"Line {number} is not a memory: {error}") from error
@@ -92,7 +105,11 @@ def read_lines(
 
 
 def _of_line(
-    content: bytes, given: Mapping[str, Any], owner: Owner | None, default_scope: DefaultScope
+    content: bytes,
+    given: Mapping[str, Any],
+    owner: Owner | None,
+    default_scope: DefaultScope,
+    refusal_of: RefusalOf,
 ) -> list[NewMemory]:
     if not content.strip():
         return []
@@ -104,7 +121,7 @@ def _of_line(
         fields_there = ", ".join(sorted({*_FIELDS, "owner"}))
         raise InvalidMemory(f"unknown field{'s' * (len(unknown) > 1)} {named}. The fields are: {fields_there}.")
     known = {name: _value(name, value) for name, value in fields.items() if name in _FIELDS and value is not None}
-    return [from_fields({**given, **known}, whose, default_scope)]
+    return [from_fields({**given, **known}, whose, default_scope, refusal_of)]
 
 
 def _parsed(content: bytes) -> dict[str, Any]:
@@ -149,11 +166,3 @@ def _culprit(fields: Mapping[str, Any]) -> str:
         except (TypeError, ValueError):
             return name
     return "title"
-
-
-def _texts(new: NewMemory) -> Iterable[str]:
-    for value in attrs.asdict(new, recurse=False).values():
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, tuple):
-            yield from value

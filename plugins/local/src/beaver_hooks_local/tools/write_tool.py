@@ -15,10 +15,7 @@ from beaver_memory.records import AGENT, Kept, NewMemory, Store, is_reserved
 from beaver_memory.runtime.capture_records import CorrectRequest
 from beaver_memory.runtime.requests import WriteRequest
 
-_UNCORRECTED = {
-    "no_such_memory": "There is no memory with the id in `supersedes` that the user of this turn may change.",
-    "secret": "The text holds a credential; leave it out. Credentials are never remembered.",
-}
+_NO_SUCH_MEMORY = "There is no memory with the id in `supersedes` that the user of this turn may change."
 
 
 @attrs.frozen
@@ -54,7 +51,8 @@ def _corrected(memory: LocalMemory, new: NewMemory, old: int, sight: Visibility,
     request = CorrectRequest(ids=[old], memory=new, own=sight.own(memory.clock.now()))
     done = memory.operations.correct(request)
     if done.reason:
-        raise Refusal(done.reason, _UNCORRECTED.get(done.reason, f"Nothing was remembered: {done.reason}."))
+        known = _NO_SUCH_MEMORY if done.reason == "no_such_memory" else f"Nothing was remembered: {done.reason}."
+        raise Refusal(done.reason, done.sentence or known)
     report.outcome(PLANE, OutcomeKind(done.outcome), memory=done.id, superseded=list(done.superseded))
     memory.trace("memory_write", outcome=done.outcome, memory=done.id)
     return {"outcome": done.outcome, "id": done.id, "superseded": list(done.superseded)}

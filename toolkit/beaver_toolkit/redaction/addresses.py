@@ -1,0 +1,52 @@
+"""Secrets inside of addresses: passwords, tokens, signatures, and webhooks, which are secrets as a whole."""
+
+from beaver_toolkit.redaction.randomness import is_varied
+from beaver_toolkit.redaction.rules import MIXED, Rule
+from beaver_toolkit.redaction.values import is_named_secret, is_password
+
+RULES = (
+    Rule(
+        kind="password of an address",
+        pattern=r"[A-Za-z][A-Za-z0-9+.-]{1,30}:(?:[a-z]+:)?//[^\s:/@\"'<>\x00-\x1f]{0,100}:"
+        r"([^\s\"'<>\x00-\x1f/]{1,200}|[^\s\"'<>@\x00-\x1f]{1,200})@[A-Za-z0-9\[$\{%*._-]",
+        hints=(r"://[^\s:/@\"'<>\x00-\x1f]*:",),
+        check=is_password,
+    ),
+    Rule(
+        kind="token of an address",
+        pattern=r"https?://([A-Za-z0-9_-]{16,200})(?::x-oauth-basic)?@[A-Za-z0-9]",
+        hints=(r"://[A-Za-z0-9_-]{16}",),
+        check=is_varied,
+    ),
+    Rule(
+        kind="webhook",
+        pattern=r"(?i)https://(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/|"
+        r"(?:[a-z]+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/"
+        r"|hooks\.zapier\.com/hooks/catch/|[\w-]+\.webhook\.office\.com/webhookb2/|hook\.(?:[a-z0-9]+\.)"
+        r"?make\.com/|[\w.-]+/(?:web)?hooks?/)([\w/@+=.-]{12,300})",
+        hints=(r"(?i)https://[\w.-]*hook|https://[\w./-]+hooks?/",),
+        check=is_varied,
+    ),
+    Rule(
+        kind="azure key",
+        pattern=r"(?i)(?:AccountKey|SharedAccessKey|AccessKey|SharedSecret|SharedAccessSignature)"
+        r"\s{0,2}=\s{0,2}([A-Za-z0-9+/=%&_.:-]{20,})",
+        hints=(r"(?i)key\s{0,2}=\s{0,2}[A-Za-z0-9+/]{20}|sharedsecret|sharedaccesssignature",),
+        check=is_varied,
+    ),
+    Rule(
+        kind="secret of an address",
+        pattern=r"(?i)[?&#](?:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|"
+        r"code|state|(?:[a-z]+[_-]?){0,3}(?:key|token|secret|auth|jwt|sid|hash))=([A-Za-z0-9%+/=_.~-]{12,})",
+        hints=(r"[?&#][A-Za-z_-]+=[A-Za-z0-9%+/=_.~-]{12}", MIXED),
+        check=is_named_secret,
+        rank=1,
+    ),
+    Rule(
+        kind="password",
+        pattern=r"(?i)[?&;](?:password|passwd|pass|pwd|pw)=([^&\s\"'#;<>\x00-\x1f]{4,200})",
+        hints=(r"(?i)[?&;](?:pass|pw)",),
+        check=is_password,
+        rank=1,
+    ),
+)

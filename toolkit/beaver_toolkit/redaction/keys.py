@@ -1,0 +1,96 @@
+"""Keys and tokens that their own shape tells, without a name beside them or a mark of a vendor."""
+
+import re
+
+from beaver_toolkit.redaction.randomness import is_random
+from beaver_toolkit.redaction.rules import LEFT, MIXED, Rule
+from beaver_toolkit.redaction.values import is_digest
+
+_PEM = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_PEM_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_LINE_END = r"(?:\s|\\[nrt]|[\"'+,>|\\])"
+_BODY = re.compile(rb"[A-Za-z0-9+/=]{16}")
+_AFTER_BEGIN = 40
+
+
+def _has_key(text: bytes) -> bool:
+    """Return whether there is more than the first line of a key."""
+    return _BODY.search(text, _AFTER_BEGIN) is not None
+
+
+def _is_marked(text: bytes) -> bool:
+    """Return whether a random text follows some mark such as `acme_live_`."""
+    return is_random(max(re.split(rb"[_-]", text), key=len)) and not is_digest(text)
+
+
+def _is_aws_secret(text: bytes) -> bool:
+    return is_random(text) and text.lower() != text
+
+
+def _is_mixed_case(text: bytes) -> bool:
+    """Return whether a text without a name or a mark is random, and no digest."""
+    return is_random(text) and not text.islower() and not text.isupper()
+
+
+RULES = (
+    Rule(
+        kind="private key",
+        hints=(_PEM,),
+        pattern=rf"{_PEM}(?:(?:[^-]|-[^-])*{_PEM_END}|{_LINE_END}*(?:[A-Za-z0-9+/=]{{16,}}{_LINE_END}*)+)",
+        check=_has_key,
+    ),
+    Rule(kind="private key", pattern=r"Private-Lines: \d+\s+((?:[A-Za-z0-9+/=]{8,}\s*)+)"),
+    Rule(
+        kind="web token",
+        pattern=r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,3}",
+        hints=("eyJ",),
+    ),
+    Rule(
+        kind="telegram token",
+        pattern=LEFT + r"(?:bot)?(\d{7,12}(?::|%3A)[A-Za-z0-9_-]{30,})",
+        hints=(r"\d(?::|%3A)[A-Za-z_-]",),
+    ),
+    Rule(
+        kind="discord token",
+        pattern=r"\b([MNO][A-Za-z0-9_-]{22,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})",
+        hints=(r"\.[A-Za-z0-9_-]{6}\.",),
+    ),
+    Rule(kind="azure secret", pattern=r"([A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{31,34})", hints=("[78]Q~",)),
+    Rule(kind="mailchimp key", pattern=r"\b([0-9a-f]{32}-us\d{1,2})\b", hints=(r"[0-9a-f]{8}-us\d",)),
+    Rule(
+        kind="ethereum key",
+        pattern=r"\b0x[0-9A-Fa-f]{64}\b",
+        before=r"(?i)private|priv|wallet|signer|deployer|eth",
+    ),
+    Rule(
+        kind="bitcoin key",
+        pattern=r"\b([5KL][1-9A-HJ-NP-Za-km-z]{50,51})\b",
+        hints=(MIXED, r"\b[5KL][1-9A-HJ-NP-Za-km-z]{16}"),
+        check=is_random,
+    ),
+    Rule(
+        kind="password hash",
+        pattern=r"\$(?:2[aby]|[156y]|apr1|argon2i?d?|scrypt)\$[A-Za-z0-9./$=,+-]{20,}|\{SSHA\d*\}[A-Za-z0-9+/=]{20,}",
+    ),
+    Rule(
+        kind="aws secret key",
+        pattern=r"(?:^|[^A-Za-z0-9/+])([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)",
+        hints=(r"A[KS]IA[A-Z0-9]|(?i:aws|secret_?access)", MIXED),
+        check=_is_aws_secret,
+        rank=1,
+    ),
+    Rule(
+        kind="token",
+        pattern=LEFT + r"((?:[A-Za-z][A-Za-z0-9]{0,15}[_-]){1,4}[A-Za-z0-9]{20,})\b",
+        hints=(MIXED, r"[_-][A-Za-z0-9]{20}"),
+        check=_is_marked,
+        rank=3,
+    ),
+    Rule(
+        kind="token",
+        pattern=r"(?:^|[^A-Za-z0-9/+=_.\\-]|\\[nrt])([A-Za-z0-9]{32,100})(?:[^A-Za-z0-9/+=_.-]|\.?\s|\.?$)",
+        hints=(MIXED, r"[A-Za-z0-9]{32}"),
+        check=_is_mixed_case,
+        rank=4,
+    ),
+)  # fmt: skip

@@ -1,0 +1,124 @@
+"""Finds secrets in a text, and replaces each by the name of its kind."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import attrs
+
+from beaver_toolkit.redaction.held_secrets import HeldSecrets
+from beaver_toolkit.redaction.rules import REST
+
+if TYPE_CHECKING:
+    from beaver_toolkit.redaction.rule_set import RuleSet, Span
+
+HELD = "held secret"
+MOST_ROUNDS = 3
+"""Times that a text is searched: what stands beside a mask may be a secret as well."""
+
+_MASK = re.compile(rb"\[redacted: [a-z0-9. -]{1,40}\]")
+_BARRIER = 0x1F
+
+
+@attrs.frozen(kw_only=True)
+class Policy:
+    """What counts as a secret beside credentials, card and account numbers.
+
+    Attributes:
+        emails: whether e-mail addresses do.
+        phones: whether phone numbers do.
+    """
+
+    emails: bool = False
+    phones: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class Finding:
+    """How many secrets of a kind are in a text."""
+
+    kind: str
+    count: int
+
+
+@attrs.frozen(kw_only=True)
+class Redacted:
+    """A text without secrets, and the numbers of its secrets by kind."""
+
+    text: str = attrs.field(repr=False)
+    findings: tuple[Finding, ...] = ()
+
+
+class Redactor:
+    """Finds and replaces secrets. Thread-safe; linear in the length of a text.
+
+    Args:
+        policy: what counts as a secret.
+        held: the secrets that the process holds.
+    """
+
+    def __init__(self, policy: Policy | None = None, held: HeldSecrets | None = None) -> None:
+        self._policy = policy or Policy()
+        self._held = held or HeldSecrets()
+
+    def redact(self, text: str) -> Redacted:
+        """Return a text with a mask such as `[redacted: github token]` for each secret."""
+        data = text.encode("utf-8", "surrogatepass")
+        counts = Counter[str]()
+        for _ in range(MOST_ROUNDS):
+            spans = self._spans(data)
+            if not spans:
+                break
+            counts.update(kind for _, _, _, kind in spans)
+            data = _masked(data, spans)
+        return Redacted(text=data.decode("utf-8", "surrogatepass") if counts else text, findings=_findings(counts))
+
+    def find(self, text: str) -> tuple[Finding, ...]:
+        """Return the kinds of the secrets in a text, with their numbers."""
+        return _findings(kind for _, _, _, kind in self._spans(text.encode("utf-8", "surrogatepass")))
+
+    def _rules(self) -> "RuleSet":
+        # Imported late: the library and the rules load with the first text.
+        from beaver_toolkit.redaction.rule_set import rule_set  # noqa: PLC0415
+
+        return rule_set(emails=self._policy.emails, phones=self._policy.phones)
+
+    def _spans(self, data: bytes) -> "list[Span]":
+        shown = _MASK.sub(_barrier, data) if b"[redacted: " in data else data
+        found: list[Span] = [(start, end, -1, HELD) for start, end in self._held.spans(shown)]
+        for rule in self._rules().of(shown):
+            found += rule.spans(shown)
+            if found and found[-1][2] == REST:
+                shown = shown[: found[-1][0]]
+        return _joined(sorted(found))
+
+
+def _barrier(mask: re.Match[bytes]) -> bytes:
+    """Return characters that no rule matches, in place of a mask."""
+    return bytes([_BARRIER]) * len(mask[0])
+
+
+def _joined(spans: "list[Span]") -> "list[Span]":
+    """Return sorted spans with those that overlap as one, of the kind that is known best."""
+    joined: list[Span] = []
+    for span in spans:
+        if not joined or span[0] >= joined[-1][1]:
+            joined.append(span)
+            continue
+        last = joined[-1]
+        _, _, rank, kind = span if span[2] < last[2] else last
+        joined[-1] = (last[0], max(last[1], span[1]), rank, kind)
+    return joined
+
+
+def _masked(data: bytes, spans: "list[Span]") -> bytes:
+    parts, end = [], 0
+    for start, stop, _, kind in spans:
+        parts += [data[end:start], b"[redacted: %s]" % kind.encode("ascii")]
+        end = stop
+    return b"".join([*parts, data[end:]])
+
+
+def _findings(kinds: Iterable[str]) -> tuple[Finding, ...]:
+    return tuple(Finding(kind=kind, count=count) for kind, count in sorted(Counter(kinds).items()))
