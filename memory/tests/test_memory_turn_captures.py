@@ -197,6 +197,19 @@ def test_a_poison_turn(process, database, clock, monkeypatch):
     assert (["queue_parked"], 1) == (later.report.degradations, later.report.recoveries)
 
 
+def test_a_forgotten_memory_does_not_come_back(process, monkeypatch):
+    """The turn that a forgotten memory rests on is not captured again, and others of the session are."""
+    with monkeypatch.context() as broken:
+        broken.setattr("beaver_memory.store.in_memory.turn_queue.InMemoryTurnQueue.finish", lambda *_: None)
+        process.put(SISTER)
+        process.capture()
+    process.put(f"Remember that {BROTHER}", turn="t2")
+    process.operations.engine.forget([1], Filters(owners=(ANN,), now=process.clock.now()))
+    assert ([("t2", 0, "")], [("stored", "")]) == (process.waiting(), process.capture())
+    process.put(SISTER, turn="t3")
+    assert ([1, 0], []) == ([process.turns.erase(ANN, "s1") for _ in range(2)], process.waiting())
+
+
 def test_a_dropped_turn(process):
     """A turn that the user drops is not captured."""
     process.put(SISTER)

@@ -83,6 +83,12 @@ class TurnCaptures:
         self.tell_parked()
         return found
 
+    def erase(self, owner: Owner, session: str | None = None) -> int:
+        """Erase the turns of an owner that wait, all or those of a session; return their number."""
+        found = self._store.queue.erase(owner, session)
+        self.tell_parked()
+        return found
+
     def tell_parked(self) -> None:
         """Report whether turns are parked, which an earlier process may have left."""
         if any(each.is_parked for owner in self._store.queue.owners() for each in self.waiting(owner)):

@@ -81,6 +81,13 @@ def test_queue(beaver, parked):
     assert "0 turns will be captured again.\n" == beaver("queue", "--retry")
 
 
+def test_forgetting_all(beaver, parked):
+    """Forgetting all memories of a user erases the turns that wait, too, though there are no memories."""
+    assert [parked] == [each["key"] for each in read(beaver("queue", "--json"))["waiting"]]
+    beaver("forget", "--all", "--yes")
+    assert [] == read(beaver("queue", "--json"))["waiting"]
+
+
 def test_queue_refusals(beaver):
     """A key that no turn has, and two decisions at once, are refused."""
     assert "No turn with this key waits" in beaver("queue", "--drop", "x", code=2)

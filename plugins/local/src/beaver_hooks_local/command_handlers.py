@@ -62,11 +62,9 @@ def status(memory: LocalMemory, words: Words, context: CommandContext, _report: 
 
 
 def _queue_line(memory: LocalMemory, sight: Visibility) -> list[str]:
-    """Return how many turns of the user wait to be captured, if any does."""
-    turns = memory.operations.turns.waiting(sight.owner)
-    parked = sum(each.is_parked for each in turns)
-    remedy = f"; {parked} failed too often: `beaver memory queue --retry`" if parked else ""
-    return [f"turns that wait to be captured: {len(turns)}{remedy}"] if turns else []
+    """Return how many turns of the user could not be captured, if there are such."""
+    parked = sum(each.is_parked for each in memory.operations.turns.waiting(sight.owner))
+    return [f"turns that could not be captured: {parked}; see `beaver memory queue`"] if parked else []
 
 
 def list_(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:

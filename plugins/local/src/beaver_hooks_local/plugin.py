@@ -208,8 +208,14 @@ class Local:
     @hookimpl
     async def after_prompt(self, turn: Turn, answer: Answer, report: Report) -> None:
         """Capture memories from the session, once enough of its messages wait."""
-        if self._capture is not None:
+        if self._capture is None:
+            return
+        try:
             await self._capture.committed(turn, answer, report)
+        except StoreError:
+            if not self._troubles.last(STORE):
+                raise
+            # The store has reported its outage; the turn is kept until the store takes it.
 
     @hookimpl
     async def on_turn_dropped(self, turn: Turn) -> None:

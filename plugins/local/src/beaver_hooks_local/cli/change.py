@@ -86,6 +86,9 @@ def forget(
         _forget_damaged(shell, ids, which, yes=yes and not dry, as_json=as_json)
         return
     found = _all(shell, which) if everything else _forgettable(shell, ids, which)
+    if everything and not dry and (yes or not found):
+        # Also without memories: what was just said waits to become one.
+        ask(shell, lambda memory: memory.operations.turns.erase(which.sight.owner), wrote=True)
     if not (found or as_json):
         say("There are no memories to forget.")
         return
