@@ -87,7 +87,7 @@ def forget(
         return
     found = _all(shell, which) if everything else _forgettable(shell, ids, which)
     if everything and not dry and (yes or not found):
-        # Also without memories: what was just said waits to become one.
+        # Also without memories: the last turns may wait to become some.
         ask(shell, lambda memory: memory.operations.turns.erase(which.sight.owner), wrote=True)
     if not (found or as_json):
         say("There are no memories to forget.")
