@@ -124,6 +124,10 @@ class TrailReader:
         with self._reading() as database:
             return database.integrity()
 
+    def faults(self) -> list[str]:
+        """Return the faults that SQLite finds in the file, else the damaged receipts."""
+        return self.integrity() or [f"the receipt of {each} fails its checksum" for each in self.damaged_receipts()]
+
     @contextlib.contextmanager
     def _reading(self, wait: float | None = None) -> Iterator[Database]:
         self._refuse_fork()

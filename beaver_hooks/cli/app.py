@@ -25,6 +25,8 @@ COMMANDS = {
     "trust": "Review and confirm a configuration that was found.",
     "check": "Check the configuration and the environment.",
     "doctor": "Examine the stored state: databases, files and their permissions.",
+    "backup": "Copy memories, conversations and the audit trail into one verified file.",
+    "restore": "Bring a backup back, into an empty state folder or beside the present state.",
     "mcp": "Serve memory to clients of the Model Context Protocol.",
     "completion": "Print the script with which a shell completes `beaver`.",
 }

@@ -94,6 +94,7 @@ def sentence(error: Exception) -> str:
 def exit_code(error: Exception) -> int:
     """Return the exit code of an error: that of the first matching kind."""
     from beaver_hooks.agent.errors import ProviderError, SessionError, SkillError, StorageError  # noqa: PLC0415
+    from beaver_hooks.backups.errors import BackupError  # noqa: PLC0415 - see above
     from beaver_hostspecs import (  # noqa: PLC0415 - needed only after a failure
         AuditError,
         ConfigurationError,
@@ -109,7 +110,7 @@ def exit_code(error: Exception) -> int:
         USAGE: (InvalidTurn, NotAllowed, NotOffered, SessionError, SkillError, UnknownPlugin, UnknownTurn),
         CONFIGURATION: (ConfigurationError,),
         PROVIDER: (ProviderError,),
-        STORAGE: (StorageError, AuditError),
+        STORAGE: (StorageError, AuditError, BackupError),
         PLUGIN: (PluginError,),
     }
     return next((code for code, found in kinds.items() if isinstance(error, found)), FOUND)

@@ -4,6 +4,15 @@ It depends on pluggy, attrs and the standard library, and imports neither a host
 author's guide, `errors` draws the tree of errors, `testing` is the kit for plugin tests, which only tests import.
 """
 
+from beaver_hostspecs.backups import (
+    BACKUP_PARTS,
+    PERSON_PART,
+    PROJECT_PART,
+    BackupReport,
+    RestoreReport,
+    RestoreRequest,
+    StateBackup,
+)
 from beaver_hostspecs.clock import Clock, SystemClock
 from beaver_hostspecs.contributions import Contribution, Hint, Reference
 from beaver_hostspecs.errors import (
@@ -70,13 +79,17 @@ from beaver_hostspecs.turns import (
 )
 
 __all__ = [
+    "BACKUP_PARTS",
     "CONTRACT_VERSION",
     "MASK",
+    "PERSON_PART",
     "PROJECT",
+    "PROJECT_PART",
     "Actors",
     "Answer",
     "AuditError",
     "AuditUnavailable",
+    "BackupReport",
     "BeaverError",
     "BelieveAll",
     "Caller",
@@ -114,6 +127,8 @@ __all__ = [
     "Reference",
     "RegisteredTool",
     "Report",
+    "RestoreReport",
+    "RestoreRequest",
     "Role",
     "Scope",
     "Secret",
@@ -121,6 +136,7 @@ __all__ = [
     "Setup",
     "Shell",
     "SmallModel",
+    "StateBackup",
     "StoredSession",
     "SystemClock",
     "Tool",

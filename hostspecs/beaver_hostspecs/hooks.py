@@ -26,6 +26,7 @@ The host calls the turn hooks in `beaver_hooks/turns/lifecycle.py`, and `before_
 
 from collections.abc import Iterable
 
+from beaver_hostspecs.backups import StateBackup
 from beaver_hostspecs.contributions import Contribution
 from beaver_hostspecs.markers import hookspec
 from beaver_hostspecs.plugins import Command, Deadlines, PluginInfo, Setup, Tool
@@ -100,6 +101,23 @@ def provide_commands() -> Iterable[Command]:  # type: ignore[empty-body]
 
     Returns:
         The commands; `None` for none.
+    """
+
+
+@hookspec
+def provide_backup() -> StateBackup | None:
+    """Offer to copy your state into a backup, and to bring it back.
+
+    Called after `configure`, also where the plugin is never started: `beaver backup` and `beaver restore` configure the
+    plugins and start none. Without it the files of the plugin are not in a backup, which says so. New in contract 1.1:
+    a host with contract 1.0 refuses a plugin that has it.
+
+    Ordering: the copies are written and restored one after the other, in registration order.
+
+    On failure: the command ends with the error, and makes no backup; a restore leaves the parts that it has restored.
+
+    Returns:
+        The three functions of a backup; `None` if the plugin keeps nothing that is worth one.
     """
 
 

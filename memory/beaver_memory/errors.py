@@ -43,6 +43,7 @@ REMEDIES = MappingProxyType(
         "overwritten": "was overwritten while it was in use; nothing of this was stored; run `beaver memory check`",
         "missing": "disappeared while it was in use; restore it, or restart to begin with an empty one",
         "replaced": "was replaced by another store while it was in use; restart the process",
+        "exists": "is there already; move it (with its -wal and -shm files) away, or restore with --merge",
         "closed": "is closed; open it again",
         "no_driver": "needs psycopg; install beaver-memory[postgres]",
         "wrong_address": "has an address that cannot be read; write postgresql://user:password@host:port/database, and"

@@ -134,6 +134,20 @@ def test_a_vanished_row_is_named(whole, tmp_path, statement, first, problem):
     assert first == {name: people[name].mention_count for name in first}
 
 
+def test_the_first_people_are_those_of_whole_memories(tmp_path):
+    """Damaged memories do not put a person before another one who is mentioned more often."""
+    path, told = tmp_path / "memory.db", []
+    with contextlib.closing(SqliteStore.open(path)) as store:
+        store.add([new(f"{name} {n}", related_people=(name,)) for name in ("Ann", "Bob") for n in range(3)], now=NOW)
+        store.add([new("once more", related_people=("Ann",))], now=NOW)
+    with contextlib.closing(apsw.Connection(str(path))) as connection:
+        connection.execute("UPDATE observations SET title = 'x' WHERE id IN (1, 2)")
+    with contextlib.closing(SqliteStore.open(path, damaged=told.append)) as store:
+        first = [(each.name, each.mention_count) for each in store.people(looking(now=LATER), query="", limit=1)]
+
+    assert ([("Bob", 3)], [1, 2]) == (first, told)
+
+
 def test_rows_of_an_earlier_version(tmp_path):
     """The migration gives people and summaries of an earlier version their checksums."""
     path, scripts = tmp_path / "memory.db", read_migrations(PACKAGE)

@@ -39,9 +39,11 @@ HANGING = frozenset({Fault.AWAIT_FOREVER, Fault.SLOW_CLEANUP, Fault.SWALLOW_CANC
 LOADING_HOOKS = ("describe", "configure", "provide_tools", "provide_commands", "start")
 """Hooks that are called while the plugin is loaded."""
 
-TURN_CASES = tuple(case for case in fault_cases() if case[1] not in (*LOADING_HOOKS, "stop"))
+TURN_CASES = tuple(case for case in fault_cases() if case[1] not in (*LOADING_HOOKS, "stop", "provide_backup"))
 LOADING_CASES = tuple(case for case in fault_cases() if case[1] in LOADING_HOOKS)
 STOP_CASES = tuple(case for case in fault_cases() if case[1] == "stop")
+BACKUP_CASES = tuple(case for case in fault_cases() if case[1] == "provide_backup")
+"""No host asks for a backup; see `test_backup_faults`."""
 
 
 async def _run_nothing(*_: object) -> object:

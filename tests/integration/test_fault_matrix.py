@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 from integration.faults_kit import (
+    BACKUP_CASES,
     HANGING,
     LOADING_CASES,
     LOADING_HOOKS,
@@ -101,7 +102,7 @@ def assert_content_free(seen: Outcome) -> None:
 
 def test_the_matrix_is_complete():
     """Every fault that the kit has is tried at every hook that can have it."""
-    assert sorted(fault_cases()) == sorted((*TURN_CASES, *LOADING_CASES, *STOP_CASES))
+    assert sorted(fault_cases()) == sorted((*TURN_CASES, *LOADING_CASES, *STOP_CASES, *BACKUP_CASES))
 
 
 async def test_what_is_searched_for_leaks_would_show_them(canary, tmp_path):

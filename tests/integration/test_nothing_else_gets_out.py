@@ -94,6 +94,7 @@ HOST = {
     "tool_result": BY_ID | RESULT,
     "commit": BY_ID | {"answer": "Yes."},
     "drop": BY_ID | {"reason": "failed"},
+    "before_compaction": {"session": "s", "conversation": "c", "user": "u", "trust": "full", "why": "requested"},
     "health": {},
     "notices": {},
     "receipt": BY_ID,

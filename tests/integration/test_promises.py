@@ -27,7 +27,7 @@ PROMPT = "Where was the treaty signed?"
 ANSWER = "In the town hall, it seems."
 RECALLED = "The old cartographer of Ulm kept nine brass compasses behind the river gate."
 CONTRIBUTION = Contribution(references=[Reference(text=RECALLED, id="r1")])
-PLAIN_CASES = [case for case in fault_cases() if case[1] in PLAIN_HOOKS]
+PLAIN_CASES = [case for case in fault_cases() if case[1] in PLAIN_HOOKS and case[1] != "provide_backup"]
 
 
 def info(**deadlines):

@@ -68,7 +68,7 @@ def create_once(path: Path, content: bytes) -> bool:
         OSError: it cannot be written.
     """
     with _written(path, content) as temporary:
-        return _publish(temporary, path)
+        return publish(temporary, path)
 
 
 def replace(path: Path, content: bytes, *, mode: int = PRIVATE) -> None:
@@ -109,6 +109,25 @@ def exchange(one: Path, other: Path) -> bool:
     renameat2 = _renameat2()
     arguments = (_WORKING_FOLDER, os.fsencode(one), _WORKING_FOLDER, os.fsencode(other), _EXCHANGE)
     return renameat2 is not None and renameat2(*arguments) == 0
+
+
+def publish(temporary: Path, path: Path) -> bool:
+    """Give a synced temporary file the name `path` in its folder unless that exists; return whether this call did.
+
+    The temporary name may stay, for the caller to remove.
+
+    Raises:
+        LocksMissing: the file system has neither hard links nor locks.
+        OSError: it cannot be done.
+    """
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    except OSError:
+        return _publish_locked(temporary, path)
+    sync(path.parent)
+    return True
 
 
 def sweep(path: Path, *, older_than: float = STRAY_AFTER) -> None:
@@ -166,17 +185,6 @@ def _write(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         flush(descriptor)
-
-
-def _publish(temporary: Path, path: Path) -> bool:
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        return False
-    except OSError:
-        return _publish_locked(temporary, path)
-    sync(path.parent)
-    return True
 
 
 def _publish_locked(temporary: Path, path: Path) -> bool:

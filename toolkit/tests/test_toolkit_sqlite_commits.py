@@ -366,7 +366,7 @@ def test_another_process_hears_of_a_file_that_was_written_over(path):
     """Each process that has the database open hears of it; the database opens again when the last one has noticed."""
     with opened(path) as database, opened(path) as other:
         written(database, 2)
-        database.empty_log()
+        other.empty_log()
         older = path.read_bytes()
         written(other, 2)
         other.empty_log()

@@ -57,6 +57,11 @@ LIMIT ?
 -- name: count_rows
 SELECT count(*) FROM messages WHERE session = ?
 
+-- name: count_everything
+SELECT 'sessions', count(*) FROM sessions
+UNION ALL
+SELECT 'messages', count(*) FROM messages
+
 -- name: all_messages
 SELECT messages.number, checksum, CAST(sessions.id AS BLOB), session, CAST(role AS BLOB), text, CAST(at AS BLOB),
     messages.id, speaker

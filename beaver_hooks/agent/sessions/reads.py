@@ -83,3 +83,8 @@ def _message(role: bytes, text: bytes, at: bytes, name: bytes | None, speaker: b
         when=datetime.fromisoformat(at.decode()),
         speaker=optional_decode(speaker),
     )
+
+
+def totals(connection: "apsw.Connection") -> dict[str, int]:
+    """Return how many sessions and messages there are."""
+    return {noun: int(count) for noun, count in connection.execute(SQL["count_everything"])}

@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING, Any
 from beaver_hooks.agent.sessions.database import SQL
 from beaver_hooks.log import Log, make_log
 from beaver_toolkit.row_checksums import row_checksum
+from beaver_toolkit.sqlite.connections import integrity_problems
+from beaver_toolkit.sqlite.migrations import version_of
 
 if TYPE_CHECKING:
     import apsw
+
+CHECKSUMS = 3
+"""The version of the database from which on messages have checksums."""
 
 AT_ONCE = 1_000
 """Messages that get their checksums in one statement."""
@@ -57,6 +62,13 @@ def add_missing(connection: "apsw.Connection") -> None:
     while rows := connection.execute(SQL["messages_without_checksum"], (AT_ONCE,)).fetchall():
         sums = [(message_checksum(row), number) for number, *row in rows]
         connection.executemany(SQL["set_checksum"], sums)
+
+
+def faults(connection: "apsw.Connection") -> list[str]:
+    """Return the faults that SQLite finds in the database, else the damaged messages and the miscounted sessions."""
+    # A database of an older version, which nothing has opened for writing since, has no checksums yet.
+    have_checksums = version_of(connection) >= CHECKSUMS
+    return integrity_problems(connection) or [*problems(connection, have_checksums=have_checksums)]
 
 
 def problems(connection: "apsw.Connection", *, have_checksums: bool) -> Iterator[str]:

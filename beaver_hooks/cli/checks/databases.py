@@ -20,13 +20,9 @@ from beaver_hooks.cli.text_format import counted
 from beaver_hooks.config.paths import printable
 from beaver_hooks.file_trust import StateFiles
 from beaver_hostspecs import AuditUnavailable
-from beaver_toolkit.sqlite.connections import integrity_problems
 from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.errors import DatabaseError, translated
-from beaver_toolkit.sqlite.migrations import read_migrations, version_of
-
-CHECKSUMS = 3
-"""The version of the database of sessions that has checksums."""
+from beaver_toolkit.sqlite.migrations import read_migrations
 
 BACKUP = "move it away, with its -wal and -shm files, and restore a backup"
 
@@ -44,7 +40,7 @@ def trail(folder: Path) -> Finding:
     path, subject = folder / TRAIL, "audit trail"
     if not is_there(path):
         return _no_trail(subject, folder)
-    return _unusable(subject, path) or _examined(subject, path, lambda: _trail_integrity(TrailReader(folder)))
+    return _unusable(subject, path) or _examined(subject, path, TrailReader(folder).faults)
 
 
 def chain(folder: Path) -> Finding:
@@ -101,11 +97,6 @@ def _examined(subject: str, path: Path, integrity: Callable[[], Iterable[str]]) 
     return ok(subject, f"{path} is sound")
 
 
-def _trail_integrity(reader: TrailReader) -> list[str]:
-    """Return the faults that SQLite finds in the trail, and its damaged receipts."""
-    return reader.integrity() or [f"the receipt of {each} fails its checksum" for each in reader.damaged_receipts()]
-
-
 def _sessions_integrity(folder: Path) -> list[str]:
     """Return the faults that SQLite finds in the sessions.
 
@@ -115,10 +106,7 @@ def _sessions_integrity(folder: Path) -> list[str]:
     refuse_listed(folder, StateFiles(folder, os.environ))
     try:
         with translated(), contextlib.closing(Database.read(folder / SESSIONS, read_migrations(PACKAGE))) as database:
-            # A database of an older version, which nothing has opened for writing since, has no checksums yet.
-            have_checksums = version_of(database.connection) >= CHECKSUMS
-            found = integrity_problems(database.connection)
-            return found or [*sums.problems(database.connection, have_checksums=have_checksums)]
+            return sums.faults(database.connection)
     except DatabaseError as error:
         raise storage_error(folder, error.category) from error
 

@@ -14,7 +14,7 @@ from beaver_hostspecs.reports import Report
 from beaver_hostspecs.testing.signals import Signal
 from beaver_hostspecs.turns import Answer, Compaction, DropReason, ToolResult, Turn
 
-PLAIN_HOOKS = ("describe", "configure", "provide_tools", "provide_commands")
+PLAIN_HOOKS = ("describe", "configure", "provide_tools", "provide_commands", "provide_backup")
 """The hooks that are plain functions."""
 
 COROUTINE_HOOKS = (
@@ -86,6 +86,11 @@ class HookedPlugin(ABC):
     def provide_commands(self) -> object:
         """Answer as the subclass says."""
         return self.answer_now(self._noted("provide_commands"))
+
+    @hookimpl
+    def provide_backup(self) -> object:
+        """Answer as the subclass says."""
+        return self.answer_now(self._noted("provide_backup"))
 
     @hookimpl
     async def start(self) -> object:

@@ -65,6 +65,11 @@ class Commits:
         self._path = commits_file(path)
         self._file: int | None = None
         self._page_size = 0
+        # The content of the file when it was read or written last, and what `known` found in it.
+        self._content = b""
+        self._known = Mark(), 0
+        # SQLite's version of the data after the last commit of this process, and the number of that commit.
+        self._latest = -1, 0
 
     def close(self) -> None:
         """Close the file."""
@@ -74,6 +79,9 @@ class Commits:
     @contextlib.contextmanager
     def counted(self, connection: "apsw.Connection") -> Iterator[None]:
         """Hold the write lock for a block, and count its commit if it changes rows; or roll all of it back.
+
+        Args:
+            connection: the one connection that writes; each call has the same.
 
         Raises:
             DatabaseError: `overwritten`: acknowledged commits are missing from what the connection sees.
@@ -97,7 +105,9 @@ class Commits:
         """Return the last commit that was acknowledged, and the number of the last one that a checkpoint moved."""
         with contextlib.suppress(OSError):
             content = os.pread(self._opened(), 2 * _BYTES, 0)
-            return _newest(content[:_BYTES]), _newest(content[_BYTES:]).number
+            if content != self._content:
+                self._content, self._known = content, (_newest(content[:_BYTES]), _newest(content[_BYTES:]).number)
+            return self._known
         return Mark(), 0
 
     def checkpoint(self, connection: "apsw.Connection", mode: int) -> None:
@@ -118,9 +128,13 @@ class Commits:
         replace(self._path, _packed(Mark(number)))
         self.close()
         self._file = None
+        self._latest = -1, 0
 
     def _next(self, connection: "apsw.Connection") -> int:
-        number = number_with_log(connection)
+        version, number = self._latest
+        if connection.data_version() != version:
+            # Another process has written, or what SQLite knows of the log has changed.
+            number = number_with_log(connection)
         if self._are_missing(connection, self.known(), number):
             raise DatabaseError("overwritten")
         return number + 1
@@ -135,15 +149,23 @@ class Commits:
         return number_in_file(connection) < number == number_with_log(connection)
 
     def _acknowledge(self, connection: "apsw.Connection", number: int) -> None:
+        self._latest = connection.data_version(), number
         frames, moved = connection.wal_checkpoint(mode=driver().SQLITE_CHECKPOINT_NOOP)
         self._write(Mark(number, frames, self._checksum(connection, frames)), 0)
         if frames == moved:
             self._write(Mark(number), _PLACES)
 
     def _write(self, mark: Mark, first: int) -> None:
+        packed, place = _packed(mark), (first + mark.number % _PLACES) * _PLACE.size
         # A full disk, or a folder that cannot be written: the file stays behind.
         with contextlib.suppress(OSError):
-            os.pwrite(self._opened(os.O_CREAT), _packed(mark), (first + mark.number % _PLACES) * _PLACE.size)
+            os.pwrite(self._opened(os.O_CREAT), packed, place)
+            before, (_, moved) = self._content, self._known
+            # What `known` will find, unless another process writes: then it reads all places again.
+            self._content = (
+                b"" if first else before[:place].ljust(place, b"\0") + packed + before[place + len(packed) :]
+            )
+            self._known = mark, moved
 
     def _checksum(self, connection: "apsw.Connection", frames: int) -> int:
         """Return the checksum of the last of some frames in the log; 0 if the log is shorter."""

@@ -20,7 +20,7 @@ from beaver_toolkit.locks import POLL_SECONDS
 from beaver_toolkit.sqlite.commits import Commits
 from beaver_toolkit.sqlite.connections import NO_INODE, Inode, close_unchanged, immediate, inode_of
 from beaver_toolkit.sqlite.errors import DatabaseError, driver
-from beaver_toolkit.sqlite.lease_lock import is_at, lock_file, open_lock, record_in, release, take
+from beaver_toolkit.sqlite.lease_lock import MARK, is_at, lock_file, open_lock, record_in, release, take
 from beaver_toolkit.sqlite.losses import find_loss
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ SETTLED_NS = 3_000_000_000
 """How old the last change of a folder must be, so that the next one gives it another time on every file system."""
 
 _ENDINGS = ("", "-wal", "-shm")
-_MARK = b"!"
-"""In the record: a process has noticed other files by these names."""
 
 
 class Lease:
@@ -171,7 +169,7 @@ class Lease:
         try:
             # Released first: of two that end at once, the later one then finds the lock free.
             release(lock)
-            if take(lock, shared=False) and is_at(lock, self._lock_file) and _MARK not in record_in(lock):
+            if take(lock, shared=False) and is_at(lock, self._lock_file) and MARK not in record_in(lock):
                 if commits is not None and self._files and self._found()[1] == NO_INODE:
                     commits.keep_closed(self._path)
                 # It stays in a folder that cannot be written.
@@ -221,7 +219,7 @@ class Lease:
         return None
 
     def _make_ready(self, connect: "Callable[[], apsw.Connection]") -> None:
-        if self._lock is not None and _MARK in record_in(self._lock):
+        if self._lock is not None and MARK in record_in(self._lock):
             self._set_aside(*self._recorded()[:2])
         if self._commits is not None:
             find_loss(self._path, self._commits)
@@ -282,9 +280,9 @@ class Lease:
 
     def _mark(self) -> None:
         """Tell the next process that opens the database alone to look whether the log belongs to it."""
-        if self._lock is not None and _MARK not in record_in(self._lock):
+        if self._lock is not None and MARK not in record_in(self._lock):
             with contextlib.suppress(OSError):
-                os.pwrite(self._lock, b" " + _MARK, os.fstat(self._lock).st_size)
+                os.pwrite(self._lock, b" " + MARK, os.fstat(self._lock).st_size)
 
 
 def _move_log(connection: "apsw.Connection", mode: int) -> bool:

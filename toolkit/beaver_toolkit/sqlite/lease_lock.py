@@ -1,10 +1,16 @@
 """The lock on the small file beside a database that its lease holds; the file records what the lease knows."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from beaver_toolkit.locks import PRIVATE
 from beaver_toolkit.sqlite.connections import inode_of
+from beaver_toolkit.sqlite.errors import DatabaseError
+
+MARK = b"!"
+"""In the record: a process has noticed other files by these names."""
 
 _MOST_RECORDED = 200
 
@@ -61,3 +67,41 @@ def is_at(lock: int, path: Path) -> bool:
     """Return whether the lock file still has its name: the process that releases it last removes it."""
     found = os.fstat(lock)
     return inode_of(path) == (found.st_dev, found.st_ino)
+
+
+@contextlib.contextmanager
+def reserved(path: Path) -> Iterator[None]:
+    """Keep connections from opening a database for a block, so that a file can be put in its place.
+
+    Raises:
+        DatabaseError: `in_use`: a process has it open, or a database that lost its name.
+    """
+    lock = open_lock(lock_file(path))
+    if lock is None:
+        yield
+        return
+    try:
+        if not take(lock, shared=False) or not is_at(lock, lock_file(path)):
+            raise DatabaseError("in_use")
+        try:
+            yield
+        finally:
+            # Removed under the lock: a process that waits for it finds that the file has lost its name.
+            if MARK not in record_in(lock):
+                with contextlib.suppress(OSError):
+                    lock_file(path).unlink()
+            release(lock)
+    finally:
+        os.close(lock)
+
+
+def is_leased(path: Path) -> bool:
+    """Return whether a process may have a database open, or one that lost this name; makes no file."""
+    lock = open_lock(lock_file(path)) if lock_file(path).exists() else None
+    if lock is None:
+        return False
+    try:
+        return not take(lock, shared=False)
+    finally:
+        release(lock)
+        os.close(lock)

@@ -1,7 +1,9 @@
 """Reads people, and reads and writes summaries of sessions."""
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -11,11 +13,11 @@ from beaver_memory.filters import Filters
 from beaver_memory.records import Owner, Person, SessionSummary
 from beaver_memory.store.bounds import bounded
 from beaver_memory.store.checksums import texts_checksum
-from beaver_memory.store.labels import PERSON
+from beaver_memory.store.labels import PERSON, folded
 from beaver_memory.store.people import Spelling, mentions, ranked, summary_of
 from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
-from beaver_memory.store.sqlite.rows import FAILS
+from beaver_memory.store.sqlite.rows import people_in, rows_of, whole_rows
 from beaver_memory.store.sqlite.sql_filters import Conditions, conditions
 from beaver_memory.store.sqlite.unreadable import fetched
 from beaver_memory.texts import cleaned, micros, moment, packed, unpacked
@@ -24,31 +26,69 @@ _SQL = sqlite_queries("people")
 _UNTIL = PERSON[:-1] + chr(ord(PERSON[-1]) + 1)
 
 
+_Known = dict[OwnerKey, dict[str, Spelling]]
+"""The spellings of the people of owners, by their folded names."""
+
+
 def people(connection: apsw.Connection, owners: TenantOwners, filters: Filters, query: str, limit: int) -> list[Person]:
-    """Return people that visible memories are related to, most mentioned first; note damaged rows of people."""
-    which = conditions(filters)
-    found = (person for owner in owners for person in _mentioned(connection, owners, owner, which))
-    return ranked(found, query, limit)
+    """Return people that visible memories are related to, most mentioned first; note damaged rows of people.
 
-
-def _mentioned(
-    connection: apsw.Connection, owners: TenantOwners, owner: OwnerKey, which: Conditions
-) -> Iterator[Person]:
-    """Yield a person for each mention in an owner's visible memories, the oldest memory first.
-
-    The names are those in memories that have their checksums. The row of a person gives its spelling and its aliases.
+    Only memories that mention the people to be returned, or those next in order, are read whole and verified.
     """
-    sql = _SQL["mentions"].format(conditions=which.sql, fails=FAILS)
-    rows = fetched(connection, owners, sql, (*which.params, *owner, PERSON, _UNTIL))
-    known = _known(connection, owners, owner, Counter(key for key, *_ in rows))
-    visible: dict[int, tuple[int, bytes]] = {}
-    for _, id_, at, names, is_visible, fails in rows:
-        if fails:
-            owners.damaged(id_)
-        elif is_visible:
-            visible[id_] = at, names
-    for _, (at, names) in sorted(visible.items()):
-        yield from mentions(unpacked(names.decode()), moment(at), known)
+    which, limit = conditions(filters), bounded(limit)
+    known: _Known = {}
+    order = _order(_counts(connection, owners, which, known), known, query)
+    found: list[Person] = []
+    shown: list[Person] = []
+    for first in range(0, len(order), limit) if limit else ():
+        wanted = {key for *_, key in order[first : first + limit]}
+        for owner, names, at in _verified(connection, owners, which, wanted):
+            found += (each for each in mentions(names, at, known[owner]) if folded(each.name) in wanted)
+        shown = ranked(found, query, limit)
+        # A memory that fails its checksum lowers a count, so that another person may come before.
+        rest = order[first + limit :]
+        if len(shown) == limit and rest and rest[0][:2] > (-shown[-1].mention_count, shown[-1].name):
+            break
+    return shown
+
+
+def _counts(connection: apsw.Connection, owners: TenantOwners, which: Conditions, known: _Known) -> Counter[str]:
+    """Return how many visible memories have the label of each person, not verified; fill in their spellings."""
+    counts: Counter[str] = Counter()
+    for owner in owners:
+        sql = _SQL["mentions"].format(conditions=which.sql)
+        rows = fetched(connection, owners, sql, (*which.params, *owner, PERSON, _UNTIL))
+        known[owner] = _known(connection, owners, owner, {key: count for key, count, _ in rows})
+        counts.update({key.decode(errors="replace"): visible for key, _, visible in rows})
+    return counts
+
+
+def _order(counts: Mapping[str, int], known: _Known, query: str) -> list[tuple[int, str, str]]:
+    """Return the people that fit a query in the order of their counts: negative count, name and folded name."""
+    order: list[tuple[int, str, str]] = []
+    for key, count in counts.items():
+        spellings = [names[key] for names in known.values() if key in names]
+        aliases = (folded(alias) for _, each in spellings for alias in each)
+        if any(folded(query) in name for name in (key, *aliases)):
+            order.append((-count, spellings[0][0] if spellings else key, key))
+    return sorted(order)
+
+
+def _verified(
+    connection: apsw.Connection, owners: TenantOwners, which: Conditions, wanted: Iterable[str]
+) -> Iterator[tuple[OwnerKey, tuple[str, ...], datetime]]:
+    """Yield names and moments of visible memories with the labels of some people, for each owner in order of ids.
+
+    The names are those in memories that have their checksums: a label has none.
+    """
+    labels = json.dumps([PERSON + key for key in wanted])
+    sql = _SQL["memories_of_people"].replace("{conditions}", which.sql)
+    for owner in owners:
+        rows = rows_of(connection, owners, sql, (owner[1], *which.params, owner[0], *owner, labels))
+        for row in whole_rows(rows, owners.names, owners.damaged):
+            if row[-1]:
+                names, at = people_in(row)
+                yield owner, unpacked(names), moment(at)
 
 
 def _known(

@@ -56,6 +56,9 @@ _indexed = itemgetter(
     )
 )
 
+people_in = itemgetter(*map(_NAMES.index, ("related_people", "created_at")))
+"""Returns the names of people in a row of `rows_of`, in their stored form, and its moment."""
+
 Parts = Mapping[int, bytes]
 """The bytes of owners in checksums, by the numbers of the owners."""
 
@@ -103,6 +106,11 @@ def whole_memory(row: Row, owners: Mapping[int, Owner], parts: Parts) -> Memory:
 
 def whole_memories(rows: Iterable[Row], owners: Mapping[int, Owner], damaged: TenantDamage) -> Iterator[Memory]:
     """Yield the memories that rows of `rows_of` hold; note those that fail their checksums."""
+    return (memory_of(row[_ID:], owners) for row in whole_rows(rows, owners, damaged))
+
+
+def whole_rows(rows: Iterable[Row], owners: Mapping[int, Owner], damaged: TenantDamage) -> Iterator[Row]:
+    """Yield the rows of `rows_of` that have their checksums, and note the others."""
     parts = parts_of(owners)
     for row in rows:
         try:
@@ -110,7 +118,7 @@ def whole_memories(rows: Iterable[Row], owners: Mapping[int, Owner], damaged: Te
         except DamagedRow:
             damaged(row[_ID])
         else:
-            yield memory_of(row[_ID:], owners)
+            yield row
 
 
 def index_row(row: Row, parts: Parts, damaged: TenantDamage) -> IndexRow:

@@ -15,7 +15,7 @@ from pathlib import Path
 from beaver_hooks_curated.entries import BOTH, Target, Targets
 from beaver_hooks_curated.history import history_path
 from beaver_hooks_curated.settings import CuratedSettings
-from beaver_hooks_curated.store import MemoryStore
+from beaver_hooks_curated.store import BELIEVE_ALL, MemoryStore
 from beaver_hostspecs import Clock, FileTrust
 
 USERS = "users"
@@ -65,6 +65,14 @@ class Layout:
         """Return the store of the profile of `user` that projects share."""
         return self._store(self.person / self._name(user))
 
+    def at(self, folder: Path) -> MemoryStore:
+        """Return the store of a folder of this layout."""
+        return self._store(folder)
+
+    def copy_at(self, folder: Path) -> MemoryStore:
+        """Return the store of a copy of such a folder, which needs no trust."""
+        return self._new_store(folder, BELIEVE_ALL)
+
     def own_profiles(self) -> tuple[Path, ...]:
         """Return the folders of the project that hold a profile which is not shared, for no user and for each."""
         if self.person == self.folder:
@@ -105,10 +113,10 @@ class Layout:
         own = self.folder / name
         return own if self.person == self.folder or holds_profile(own) else self.person / name
 
-    def _new_store(self, folder: Path) -> MemoryStore:
+    def _new_store(self, folder: Path, trust: FileTrust | None = None) -> MemoryStore:
         limits = {Target.MEMORY: self._settings.memory_char_limit, Target.USER: self._settings.user_char_limit}
         seconds = self._settings.lock_seconds
-        return MemoryStore(folder, limits, lock_seconds=seconds, clock=self._clock, trust=self._trust)
+        return MemoryStore(folder, limits, lock_seconds=seconds, clock=self._clock, trust=trust or self._trust)
 
 
 def holds_profile(folder: Path) -> bool:

@@ -18,6 +18,7 @@ from beaver_hostspecs import (
     PluginInfo,
     Report,
     Setup,
+    StateBackup,
     Tool,
     Turn,
     hookimpl,
@@ -40,7 +41,7 @@ class Curated:
     def describe(self) -> PluginInfo:
         """Describe the plugin. Two small files are read quickly; a disk that hangs must not delay a turn for long."""
         return PluginInfo(
-            contract="1.0",
+            contract="1.1",
             version=VERSION,
             summary="MEMORY.md and USER.md: shown in the system prompt, edited through the tool `memory`",
             settings=CuratedSettings,
@@ -92,6 +93,11 @@ class Curated:
     def provide_commands(self) -> tuple[Command, ...]:
         """Offer the commands under `/memory curated`."""
         return CuratedCommands(self.service).all()
+
+    @hookimpl
+    def provide_backup(self) -> StateBackup:
+        """Copy both memories, their histories and the waiting writes, of every user."""
+        return self.service.backup.functions()
 
     @hookimpl
     async def before_prompt(self, turn: Turn, report: Report) -> Contribution | None:

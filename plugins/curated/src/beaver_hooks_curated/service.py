@@ -9,6 +9,7 @@ import attrs
 from attrs import field
 
 from beaver_hooks_curated.approvals import Staged, pinned
+from beaver_hooks_curated.backup import CuratedBackup
 from beaver_hooks_curated.edits import Operation, action_of, apply, prepare
 from beaver_hooks_curated.entries import BOTH, Page, Target, Targets, join, parse
 from beaver_hooks_curated.errors import (
@@ -67,6 +68,9 @@ class MemoryService:
         person: the folder of the profile that the user's projects share; `folder` unless given.
         clock: the source of time.
         trust: says which files may be believed; all, unless given.
+
+    Attributes:
+        backup: copies the files into a backup, and brings them back.
     """
 
     def __init__(
@@ -76,7 +80,9 @@ class MemoryService:
         self.settings = settings
         self._clock = clock or SystemClock()
         self._swept = False
-        self._places = Layout(folder, person or folder, settings, self._clock, trust or BelieveAll())
+        trust = trust or BelieveAll()
+        self._places = Layout(folder, person or folder, settings, self._clock, trust)
+        self.backup = CuratedBackup(self._places, trust)
 
     @property
     def folder(self) -> Path:

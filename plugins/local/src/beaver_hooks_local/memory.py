@@ -2,9 +2,10 @@
 
 from beaver_hooks_local.recall.recaller import Recaller
 from beaver_hooks_local.settings import CaptureSettings, LocalSettings
-from beaver_hostspecs import Setup
+from beaver_hostspecs import Clock, Setup, StateBackup
 from beaver_memory.capture.gates.budget import Budget
 from beaver_memory.records import Scope
+from beaver_memory.runtime.backup import MemoryBackup
 from beaver_memory.runtime.memory_runtime import MemoryRuntime
 from beaver_memory.runtime.operations import Operations
 from beaver_memory.runtime.profile import (
@@ -71,6 +72,11 @@ def make_runtime(settings: LocalSettings, setup: Setup, services: RuntimeService
         redaction=Policy(emails=settings.redaction.emails, phones=settings.redaction.phones),
     )
     return MemoryRuntime(profile, location_of(settings, setup), services)
+
+
+def make_backup(settings: LocalSettings, setup: Setup, clock: Clock) -> StateBackup:
+    """Return the functions that copy the memory of the settings, and bring it back."""
+    return MemoryBackup(location=location_of(settings, setup), clock=clock).functions()
 
 
 def location_of(settings: LocalSettings, setup: Setup) -> Location:

@@ -25,6 +25,7 @@ from beaver_hostspecs import (
     PluginUnavailable,
     Report,
     Setup,
+    StateBackup,
     SystemClock,
     Tool,
     ToolResult,
@@ -183,6 +184,13 @@ class Local:
         from beaver_hooks_local.commands import offered  # noqa: PLC0415 - loaded for an enabled memory only
 
         return offered(self.serve, self.flush)
+
+    @hookimpl
+    def provide_backup(self) -> StateBackup:
+        """Copy the databases of the project and of the person."""
+        from beaver_hooks_local.memory import make_backup  # noqa: PLC0415 - loaded for an enabled memory only
+
+        return make_backup(self.settings, self.setup, self._clock)
 
     @hookimpl
     async def before_prompt(self, turn: Turn, report: Report) -> Contribution | None:

@@ -1,14 +1,24 @@
 -- People, and summaries of sessions. Texts are read as bytes: one that is not UTF-8 fails no statement.
 
 -- name: mentions
--- The memories of an owner that mention people, each once for each person: whether the reader may see the memory, and
--- whether it fails its checksum.
-SELECT substr(CAST(l.label AS BLOB), 8), o.id, o.created_at, CAST(o.related_people AS BLOB), -- after `person:`
-    o.owner = l.owner AND {conditions}, {fails}
+-- The people whom an owner's memories mention: how many memories, and how many that the reader may see. Not verified.
+SELECT substr(CAST(l.label AS BLOB), 8), count(*), count(*) FILTER (WHERE o.owner = l.owner AND {conditions}) -- after `person:`
 FROM observation_labels AS l
 CROSS JOIN observations AS o ON o.tenant = l.tenant AND o.id = l.memory
 WHERE l.tenant = ? AND l.owner = ? AND l.label >= ? AND l.label < ?
-ORDER BY l.label, o.id
+GROUP BY l.label
+
+-- name: memories_of_people
+-- The memories of an owner with one of some labels, and whether the reader may see them. `{columns}` are those that
+-- `rows.whole_memory` reads.
+SELECT {columns}, o.owner = ? AND {conditions}
+FROM observations AS o
+WHERE o.tenant = ? AND o.id IN (
+    SELECT l.memory
+    FROM observation_labels AS l
+    WHERE l.tenant = ? AND l.owner = ? AND l.label IN (SELECT value FROM json_each(?))
+)
+ORDER BY o.id
 
 -- name: people_of_owner
 SELECT CAST(folded AS BLOB), CAST(name AS BLOB), CAST(aliases AS BLOB), mention_count, checksum

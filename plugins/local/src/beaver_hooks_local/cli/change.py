@@ -77,7 +77,7 @@ def forget(
 
     Their texts, their vectors and the texts in their history are erased from the database and its indexes. The backup
     that was made when the database was migrated to a newer version is deleted. Only the fact that a memory existed, and
-    when it was forgotten, is kept.
+    when it was forgotten, is kept. Files of `beaver backup` that are older than this still hold them: delete those.
     """
     if bool(ids) is everything:
         raise click.UsageError("Name the memories (forget ID...), or forget all of them (forget --all).")
