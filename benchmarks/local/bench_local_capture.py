@@ -4,7 +4,10 @@
    figures that count are those of 4 and 5: the share of evidence turns from which something was captured, and the share
    of all turns.
 2. BEAM: the share of evidence messages from which something was captured, and the share of the characters.
-3. Recall over the captured memories, against recall over every message, in the same form and with the same fields.
+3. Short messages of a newcomer: the share kept of those that state something, and of the small talk. The rules were
+   written with one half of the lists in view; the figures that count are those of the other half. The statements of the
+   benchmark of supersession, of authors who had not seen the rules, are a second measure.
+4. Recall over the captured memories, against recall over every message, in the same form and with the same fields.
 
     BEAVER_BENCH_DATA=... python benchmarks/local/bench_local_capture.py
 """
@@ -16,9 +19,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 from kit_beam import beam
+from kit_changes import Change, changes
+from kit_changes_foreign import CHANGES as FOREIGN
+from kit_changes_fresh import CHANGES as FRESH
+from kit_changes_unseen import CHANGES as UNSEEN
 from kit_data import Case, Item, locomo, text_only, with_fields
 from kit_engine import e5_small, stores
 from kit_score import Targets, any_at, flat, frac_at, heading, machine, noise, row
+from kit_short_statements import CHATTER, MEASURED, SEEN, STATEMENTS
 
 from beaver_memory.capture.records import Candidate, Utterance, Voice
 from beaver_memory.capture.rules import RuleExtractor
@@ -28,6 +36,7 @@ FROZEN_ON = 3
 EVIDENCE, TURNS = 0.83, 0.50
 BEAM_EVIDENCE, CHARACTERS = 0.85, 0.07
 LOSS = 0.02
+SHORT_STATEMENTS, SMALL_TALK = 0.90, 0.10
 RULES = RuleExtractor()
 
 
@@ -120,6 +129,30 @@ def bare(case: Case, texts: dict[str, str]) -> Case:
     return attrs.evolve(case, items=tuple(attrs.evolve(item, text=texts[item.key]) for item in case.items))
 
 
+def share_kept(messages: Sequence[str]) -> float:
+    """Return the share of messages, each by itself, from which something is captured."""
+    return sum(bool(RULES.extract([Utterance(text=each)]).candidates) for each in messages) / len(messages)
+
+
+def on_short_messages(told: Targets) -> None:
+    """Measure on short messages."""
+    heading("What capture keeps of short messages", ("stated", "small talk"))
+    for name, half in (("half that the rules were written with", SEEN), ("half that is measured only", MEASURED)):
+        row(name, (share_kept(STATEMENTS[half]), share_kept(CHATTER[half])))
+    told.least("short statements kept, measured half", share_kept(STATEMENTS[MEASURED]), SHORT_STATEMENTS)
+    told.least("1 - share of small talk kept, measured half", 1 - share_kept(CHATTER[MEASURED]), 1 - SMALL_TALK)
+    heading("What capture keeps of the statements of other authors", ("en", "de", "zh"))
+    lists = {"unseen": UNSEEN, "foreign": FOREIGN, "fresh": FRESH}
+    for name, templates in lists.items():
+        row(name, [share_kept(said_in(language, templates)) for language in ("en", "de", "zh")])
+
+
+def said_in(language: str, templates: Sequence[Change]) -> list[str]:
+    """Return the statements in a language of the benchmark of supersession."""
+    told = changes(each for each in templates if each.language == language)
+    return [text for each in told for text in (each.first, each.second)]
+
+
 def on_locomo(embedders: Sequence[Embedder | None], told: Targets) -> None:
     """Measure on LoCoMo."""
     found = locomo()
@@ -170,6 +203,7 @@ def main() -> int:
     embedders: list[Embedder | None] = [None]
     if "--words" not in sys.argv:
         embedders += [made] if (made := e5_small()) is not None else []
+    on_short_messages(told)
     on_locomo(embedders, told)
     on_beam(embedders, told)
     print(f"\n{time.perf_counter() - began:.0f} seconds; missed: {', '.join(told.missed) or 'nothing'}")

@@ -127,7 +127,7 @@ def test_origin_and_place():
 
 def test_answers():
     """A short statement that answers a question is kept, and the same words behind a statement are not."""
-    said = "The choir bakes walnut bread every Sunday."
+    said = "The choir bakes walnut bread and plum cake for hungry neighbours and tired cyclists."
     assert [found_after(before, said) for before in ("What does the choir do?", "The choir is new.")] == [
         [said], [],
     ]  # fmt: skip
@@ -137,6 +137,44 @@ def found_after(before, said):
     """Return the texts that are found in a message behind another one."""
     texts = [Utterance(text=before, voice="assistant"), Utterance(text=said)]
     return [each.text for each in RULES.extract(texts).candidates]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("I'm allergic to peanuts.", "preference"), ("Anna has moved to Porto.", "fact"), ("I'm vegan.", "fact"),
+        ("The standup is at 10 now.", "fact"), ("Actually the deadline is Friday.", "fact"),
+        ("Call me Jo.", "preference"), ("Use British spelling.", "preference"), ("Deploys happen on Wednesdays.", "fact"),
+        ("Ich bin allergisch gegen Nüsse.", "preference"), ("Das Standup ist jetzt um 10.", "fact"),
+        ("Antworte auf Deutsch.", "preference"), ("我搬到上海了。", "fact"), ("我吃素。", "fact"),
+        ("会议改到周四了。", "fact"), ("请用中文回答。", "preference"),
+    ],
+)  # fmt: skip
+def test_short_statements(text, kind):
+    """A short sentence that holds beyond the day is kept however few its words, and also between small talk."""
+    assert (found(text), found(f"Thanks! {text} Can you help me?")) == ([(kind, text)], [(kind, text)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm on my phone.", "It works now.", "Run it again.", "I prefer the first one.", "I have a question.",
+        "The tests are green again.", "My screen froze.", "Use the other one.", "Is the deadline on Friday?", "Never mind.",
+        "I have an idea, and I love it!", "Ich bin müde.", "Jetzt geht es.", "Das ist zu lang.", "我很累。", "再试一次。",
+        "You live in Berlin.", "My sister lives in " + "a small house near the sea, " * 9,
+    ],
+)  # fmt: skip
+def test_small_talk(text):
+    """A short sentence about the moment, the listener or the task at hand is not kept."""
+    assert [each for each in RULES.extract([Utterance(text=text)]).candidates if each.cues == ("lasting",)] == []
+
+
+def test_short_statements_from_outside():
+    """A short statement of a text from outside is not kept."""
+    assert [found("I'm allergic to peanuts.", **each) for each in ({"external": True}, {"voice": "document"})] == [
+        [],
+        [],
+    ]
 
 
 def test_context_yields_nothing():

@@ -126,6 +126,45 @@ async def test_a_newer_fact_supersedes(memory, clock):
     assert await memory.recall("Where do I live?", as_of=then) == ["I live in Berlin."]
 
 
+KEY = "The spare key is under the doormat."
+MOVED_KEY = "The spare key is in the shed now."
+
+
+async def test_a_weak_statement_that_changes_a_memory(memory, clock):
+    """A statement that is too weak by itself is kept, also in a dry run, once a memory holds what it changes."""
+    before = await memory.capture(MOVED_KEY, turn="t0")
+    (old,) = await memory.capture(f"Remember that {KEY}")
+    clock.advance(86_400)
+    (dry,) = await memory.capture(MOVED_KEY, turn="t1", dry_run=True)
+    (new,) = await memory.capture(MOVED_KEY, "It works now.", turn="t1")
+    assert before == ()
+    assert (dry.outcome, new.outcome, new.superseded, new.cues) == (
+        "stored", "superseded", (old.id,), ("changes_memory",),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [Utterance(text=MOVED_KEY, external=True)],
+        [Utterance(text=MOVED_KEY, voice="assistant")],
+        [Utterance(text=f"A page: {MOVED_KEY}", voice="document", external=True), Utterance(text=MOVED_KEY)],
+    ],
+)
+async def test_a_weak_statement_from_outside(memory, said):
+    """A weak statement of another voice, or one that the user repeats from an external text, changes no memory."""
+    await memory.capture(f"Remember that {KEY}")
+    items = await memory.capture(*said)
+    assert [each.superseded for each in items if each.superseded] == []
+    assert await memory.recall("Where is the spare key?") == [KEY]
+
+
+async def test_weak_statements_of_another_owner(memory):
+    """A weak statement is compared with the memories of its own user only."""
+    await memory.capture(f"Remember that {KEY}")
+    assert await memory.capture(MOVED_KEY, own=memory.own(owner=BOB)) == ()
+
+
 async def test_dry_run(memory):
     """A dry run shows what would be captured, and stores nothing."""
     (item,) = await memory.capture(SISTER, dry_run=True)

@@ -70,6 +70,11 @@ def opening(messages: Sequence[Message]) -> str | None:
     return next(filter(None, titles), None)
 
 
+def given_title(title: str | None) -> str | None:
+    """Return a title that a user gave, without secrets; `None` for an empty one."""
+    return title_of(searchable(scrub(title or ""))) or None
+
+
 def title_of(text: str) -> str:
     """Return the first words of a text on one line that is safe for a terminal."""
     # A slice before the split: a text may be a megabyte of spaces.

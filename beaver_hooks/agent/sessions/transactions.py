@@ -21,7 +21,7 @@ from beaver_hooks.agent.sessions.records import (
 )
 from beaver_hooks.agent.sessions.search import hits, search
 from beaver_hooks.agent.sessions.sums import DamagedMessages
-from beaver_hooks.agent.sessions.texts import checked_id, kept, title_of
+from beaver_hooks.agent.sessions.texts import checked_id, given_title, kept
 from beaver_hooks.agent.sessions.transfer import Incoming
 from beaver_hostspecs import Message, Trust
 from beaver_toolkit.sqlite.connections import integrity_problems
@@ -148,7 +148,7 @@ class Work:
     def rename(self, session: str, title: str | None) -> None:
         """Give a session a title."""
         with self._database.writing() as connection:
-            writes.name(connection, self._find(session)[0], title_of(title or "") or None)
+            writes.name(connection, self._find(session)[0], given_title(title))
 
     def delete(self, session: str) -> None:
         """Delete a session, without traces in the files."""
@@ -223,7 +223,7 @@ class Work:
     def _add(self, incoming: Incoming) -> None:
         connection = self._connection
         number = writes.add_session(connection, incoming.id, incoming.user, incoming.created, incoming.updated)
-        writes.name(connection, number, title_of(incoming.title or "") or None)
+        writes.name(connection, number, given_title(incoming.title))
         writes.add_messages(connection, number, incoming.user, incoming.messages, incoming.created)
         writes.add_events(connection, number, incoming.events)
         writes.pause(connection, incoming.id, paused=incoming.paused)

@@ -39,7 +39,7 @@ WEIGHTS: Mapping[str, float] = MappingProxyType(
 )
 """How much each feature says for keeping a message."""
 
-BIAS = -3.2
+BIAS = -3.3
 """The sum of a message without any feature."""
 
 LEAST = 2

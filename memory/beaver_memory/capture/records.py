@@ -89,10 +89,12 @@ class Extraction:
 
     Attributes:
         candidates: the candidates, the most certain first.
+        weak: sentences of the user that are worth keeping only if they change a memory.
         extractor: `rules`, `model` or `hybrid`.
         fallback: why rules answered in place of the model, in one word, or `None`.
     """
 
     candidates: tuple[Candidate, ...] = field(default=(), converter=_candidates)
+    weak: tuple[Candidate, ...] = field(default=(), converter=_candidates)
     extractor: Literal["rules", "model", "hybrid"] = "rules"
     fallback: str | None = None

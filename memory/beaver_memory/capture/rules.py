@@ -16,6 +16,7 @@ from beaver_memory.capture.acknowledgements import acknowledges
 from beaver_memory.capture.features import STRENGTHS, Features, content_words, kind_of, measured
 from beaver_memory.capture.records import LONGEST, Candidate, Extraction, Kind, Utterance
 from beaver_memory.capture.sentences import Sentence, sentences
+from beaver_memory.capture.short_statements import lasts, may_change
 from beaver_memory.capture.vocabulary import Vocabulary, vocabulary_of
 
 LEAST_CONFIDENCE = 0.5
@@ -23,6 +24,12 @@ LEAST_CONFIDENCE = 0.5
 
 ASKED = 0.95
 """The confidence of a statement that the user asks to keep."""
+
+WEAK = ("weak",)
+"""The cues of a statement that is worth keeping only if it changes a memory."""
+
+MOST_WEAK = 8
+"""Weak statements of an extraction; the newest ones."""
 
 EXTRACTED = frozenset({"user", "document"})
 """The voices whose statements are candidates. The claims of the assistant and the output of tools are not."""
@@ -63,20 +70,29 @@ class RuleExtractor:
             attrs.evolve(each, external=utterance.external, place=place)
             for place, utterance in enumerate(said)
             if utterance.voice in EXTRACTED and not utterance.is_context
-            for each in self._candidates(utterance.text, _question(said[:place]))
+            for each in self._candidates(utterance, _question(said[:place]))
         ]
-        return Extraction(candidates=sorted(found, key=lambda each: -each.confidence))
+        weak = [each for each in found if each.cues == WEAK]
+        sure = [each for each in found if each.cues != WEAK]
+        return Extraction(candidates=sorted(sure, key=lambda each: -each.confidence), weak=weak[-MOST_WEAK:])
 
-    def _candidates(self, text: str, question: str) -> Iterator[Candidate]:
+    def _candidates(self, utterance: Utterance, question: str) -> Iterator[Candidate]:
+        text = utterance.text
         if acknowledges(text):
             return
         words = vocabulary_of(text)
         asked, rest = _asked(sentences(text), words)
         said = _meant([part for each in rest for part in _parts(each, words)], words)
         features = measured(said, words, answers=bool(question))
-        kept = _kept(said, features, words) if features.confidence >= self.least_confidence else ()
+        short = _short(rest) if _is_own(utterance) else ()
+        kept = _kept(said, features, words) if features.confidence >= self.least_confidence else short
         for each in (*asked, *kept):
             yield attrs.evolve(each, keywords=_other_words(question, each.text))
+
+
+def _is_own(utterance: Utterance) -> bool:
+    """Return whether a text is the user's own, rather than one from outside."""
+    return utterance.voice == "user" and not utterance.external
 
 
 def asks_to_remember(text: str) -> bool:
@@ -145,6 +161,16 @@ def _kept(said: Sequence[Sentence], features: Features, words: Vocabulary) -> It
     if rest := [text for text in telling if text not in own]:
         kind = max((kind_of(text, words) or "fact" for text in rest), key=STRENGTHS.__getitem__)
         yield _candidate(kind, " ".join(rest), max(features.confidence, _SURE[kind]), features.cues, words)
+
+
+def _short(said: Sequence[Sentence]) -> Iterator[Candidate]:
+    """Return the candidates of a message that is not worth keeping as a whole."""
+    for each, words in ((each, vocabulary_of(each.text)) for each in said):
+        kind = kind_of(each.text, words) or ("preference" if words.standing.search(each.text) else "fact")
+        if lasts(each, words):
+            yield _candidate(kind, each.text, _SURE[kind], ("lasting",), words)
+        elif may_change(each, words):
+            yield _candidate(kind, each.text, _SURE[kind], WEAK, words)
 
 
 def _tells(text: str, words: Vocabulary) -> bool:

@@ -19,7 +19,9 @@ from beaver_memory.capture.vocabulary import vocabulary_of
 from beaver_memory.errors import InvalidRequest, StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
+from beaver_memory.reconcile.candidates import similar
 from beaver_memory.reconcile.decision import Reconciled
+from beaver_memory.reconcile.rules import RuleJudge, other_words
 from beaver_memory.records import CAPTURE, Memory, NewMemory, Owner, Scope
 from beaver_memory.runtime.capture_records import CapturedItem, CaptureReport, CaptureRequest
 from beaver_memory.runtime.corrections import PENDING, PENDING_FROM
@@ -30,6 +32,9 @@ from beaver_memory.runtime.reports import CaptureDay
 
 EXTERNAL = "external"
 """The tag of a captured memory whose words an external text holds; it stays when a person accepts the memory."""
+
+CHANGING = ("changes_memory",)
+"""The cues of a statement that is kept because it changes a memory."""
 
 GLOBAL_KINDS = frozenset({"preference"})
 """Kinds that hold in all projects."""
@@ -105,8 +110,16 @@ class Captures:
     def _extraction(self, request: CaptureRequest, owner: Owner) -> Extraction:
         found = _extractor(self._profile, self._writes.ask(owner)).extract(request.said)
         outside = [each for each in request.said if each.external]
+        changing = (each for each in found.weak if not _taken(each, outside) and self._changes(each, request))
         candidates = (attrs.evolve(each, external=True) if _taken(each, outside) else each for each in found.candidates)
-        return attrs.evolve(found, candidates=candidates)
+        return attrs.evolve(found, candidates=(*candidates, *(attrs.evolve(each, cues=CHANGING) for each in changing)))
+
+    def _changes(self, candidate: Candidate, request: CaptureRequest) -> bool:
+        """Return whether a statement would end or extend a memory, as the rules of reconciliation decide."""
+        said = request.said[candidate.place]
+        new = self._memory(Judged(candidate=candidate), said, evidence_of(candidate, said), request)
+        found = similar(self._engine, new, other_words(new), self._clock.now())
+        return RuleJudge().decide(new, found).event in {"UPDATE", "DELETE"}
 
     def _occasion(
         self,

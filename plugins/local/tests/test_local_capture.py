@@ -64,6 +64,17 @@ async def test_learned_in_one_host_and_recalled_in_another(make_host):
     assert (SISTER in shown(turn), SISTER in turn.system_prompt(), health) == (True, False, "ok")
 
 
+async def test_a_newcomers_short_statements(make_host):
+    """Short statements that a user tries first are recalled by another host."""
+    async with make_host() as host:
+        await say(host, SISTER)
+        await say(host, "I'm allergic to peanuts.")
+        await say(host, "Anna has moved to Porto.")
+    async with make_host() as host:
+        found = [shown(await say(host, each)) for each in ("What am I allergic to?", "Where does Anna live now?")]
+    assert ["peanuts" in found[0], "Porto" in found[1]] == [True, True]
+
+
 async def test_enough_messages(make_host):
     """Messages are captured together once four of them wait, and the receipt of that turn names the outcome."""
     async with make_host() as host:

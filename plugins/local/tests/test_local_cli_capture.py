@@ -111,6 +111,12 @@ def test_nothing_to_capture(beaver):
     assert "There is no text" in beaver("capture", code=2)
 
 
+def test_short_statements(beaver):
+    """A dry run keeps a short statement that holds beyond the day, says why, and leaves the small talk out."""
+    dry = read(beaver("capture", "--dry-run", "--json", "Good morning! The standup is at 10 now."))
+    assert [(each["text"], each["cues"]) for each in dry["memories"]] == [("The standup is at 10 now.", ["lasting"])]
+
+
 def test_review(beaver):
     """A rule about the agent waits; it is listed, accepted once, and not a second time."""
     beaver("capture", RULE)

@@ -2,7 +2,7 @@
 
 from beaver_toolkit.redaction.randomness import is_varied
 from beaver_toolkit.redaction.rules import MIXED, Rule
-from beaver_toolkit.redaction.values import is_named_secret, is_password
+from beaver_toolkit.redaction.values import is_address_password, is_password, is_query_secret
 
 RULES = (
     Rule(
@@ -10,7 +10,7 @@ RULES = (
         pattern=r"[A-Za-z][A-Za-z0-9+.-]{1,30}:(?:[a-z]+:)?//[^\s:/@\"'<>\x00-\x1f]{0,100}:"
         r"([^\s\"'<>\x00-\x1f/]{1,200}|[^\s\"'<>@\x00-\x1f]{1,200})@[A-Za-z0-9\[$\{%*._-]",
         hints=(r"://[^\s:/@\"'<>\x00-\x1f]*:",),
-        check=is_password,
+        check=is_address_password,
     ),
     Rule(
         kind="token of an address",
@@ -23,7 +23,7 @@ RULES = (
         pattern=r"(?i)https://(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/|"
         r"(?:[a-z]+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/"
         r"|hooks\.zapier\.com/hooks/catch/|[\w-]+\.webhook\.office\.com/webhookb2/|hook\.(?:[a-z0-9]+\.)"
-        r"?make\.com/|[\w.-]+/(?:web)?hooks?/)([\w/@+=.-]{12,300})",
+        r"?make\.com/|[\w.-]+/(?:[\w-]{1,40}/){0,3}[\w-]{0,20}hooks?/)([\w/@+=.-]{12,300})",
         hints=(r"(?i)https://[\w.-]*hook|https://[\w./-]+hooks?/",),
         check=is_varied,
     ),
@@ -37,9 +37,9 @@ RULES = (
     Rule(
         kind="secret of an address",
         pattern=r"(?i)[?&#](?:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|"
-        r"code|state|(?:[a-z]+[_-]?){0,3}(?:key|token|secret|auth|jwt|sid|hash))=([A-Za-z0-9%+/=_.~-]{12,})",
-        hints=(r"[?&#][A-Za-z_-]+=[A-Za-z0-9%+/=_.~-]{12}", MIXED),
-        check=is_named_secret,
+        r"code|state|(?:[a-z]+[_-]?){0,3}(?:key|token|secret|auth|jwt|sid|hash))=([A-Za-z0-9%+/=_.~-]{10,})",
+        hints=(r"[?&#][A-Za-z_-]+=[A-Za-z0-9%+/=_.~-]{10}", MIXED),
+        check=is_query_secret,
         rank=1,
     ),
     Rule(

@@ -2,28 +2,46 @@
 
 from beaver_toolkit.redaction.randomness import is_random, is_varied
 from beaver_toolkit.redaction.rules import IN_QUOTES, MIXED, QUOTE, Rule
-from beaver_toolkit.redaction.values import is_named_secret, is_password, is_quoted_word
+from beaver_toolkit.redaction.values import (
+    is_argument,
+    is_hyphened,
+    is_named_secret,
+    is_numbered_phrase,
+    is_password,
+    is_phrase,
+    is_quoted_secret,
+    is_quoted_word,
+)
 
 _LONG_NAMES = (
     r"secret|token|api[_ -]?key|access[_ -]?key|private[_ -]?key|signing[_ -]?key|encryption[_ -]?key|master[_ -]?key"
-    r"|account[_ -]?key|shared[_ -]?key|service[_ -]?key|auth[_ -]?key|licen[cs]e[_ -]?key|app[_ -]?key|deploy[_ -]?key"
-    r"|integration[_ -]?key|write[_ -]?key|security[_ -]?key|ssh[_ -]?key|key[_ -]?base|credentials?|webhook|signature"
+    r"|account[_ -]?key|shared[_ -]?key|service[_ -]?key|auth[_ -]?key|licen[cs]e[_ -]?key|app[_ -]?key"
+    r"|deploy[_ -]?key"
+    r"|integration[_ -]?key|write[_ -]?key|security[_ -]?key|ssh[_ -]?key|key[_ -]?base|credentials?|webhook"
+    r"|signature"
     r"|client[_ -]?key|application[_ -]?key|host[_ -]?key|connection[_ -]?string|recovery[_ -]?codes?|"
     r"backup[_ -]?codes?"
-    r"|schlüssel|geheimnis"
+    r"|code[_-]?verifier|schl(?:ü|ue)ssel|geheimnis|\w{1,20}_(?:salt|session)"
+)
+_PUBLIC = (
+    r"(?i)(?:public|project|publishable|partition|primary|foreign|sort|cache|idempotency|object|row|map|measurement"
+    r"|tracking)[ _.-]?(?:key|id)(?: id)?[\w\]]{0,20}[\s\"'`:=>,\\]{1,8}$|(?:finger|thumb)print\W{1,6}$"
+    r"|checksum\W{1,6}$"
 )
 _SHORT_NAMES = r"key|login|auth|jwt|bearer|dsn|psk|sig|sid|pat|otp|totp"
 _NAME = rf"(?:(?:{_LONG_NAMES})[\w.\]-]*|(?:\b|_)(?:{_SHORT_NAMES})(?:_\w+)?\b|(?-i:\b[AS]K|[a-z](?:Key|Id))\b)"
 _WORD = (
-    r"(?:(?:passwords?|passwd|pass[_-]?phrase|passcode|passwort|kennwort)\w*|(?:\b|_)(?:pass|pwd|pw|psk)(?:_\w+)?\b)"
+    r"(?:(?:passwords?|passwd|pass[_-]?phrase|passcode|passwort|kennwort)\w*|(?:\b|_)(?:ssh)?(?:pass|pwd|pw"
+    r"|psk)(?:_\w+)?\b)"
 )
 _WORD_HINT = (
     r"(?i)pass(?:word|wd|[_-]?phrase|code|wort)|kennwort"
-    r"|(?:\b|_)(?:pass|pwd|pw|psk)(?:_\w+)?\\?[\"'`\]]{0,2}(?:\s{0,3}[:=>-]|\x{ff1a}|\s?\x{2192})"
+    r"|(?:\b|_)(?:ssh)?(?:pass|pwd|pw|psk)(?:_\w+)?\\?[\"'`\]]{0,2}(?:\s{0,3}[:=>-]|\x{ff1a}|\s?\x{2192})"
 )
 _NAME_HINT = (
-    r"(?i)secret|token|key|login|(?-i:\b[AS]K\b)|credential|auth|jwt|bearer|dsn|webhook|signature|psk|sig|sid|connection|"
-    r"codes?\b|\bpat\b|otp|schlüssel|geheimnis"
+    r"(?i)secret|token|key|login|(?-i:\b[AS]K\b)|credential|auth|jwt|bearer|dsn|webhook|signature|psk|sig|sid"
+    r"|connection|"
+    r"codes?\b|(?:\b|_)pat\b|otp|schl(?:ü|ue)ssel|geheimnis|verifier|_salt|_session"
 )
 _GIVEN = (
     r"(?:\s{0,3}:\s{0,3}[A-Za-z]{3,10}(?:\[str\])?\s{0,2}=\s{0,3}|\s{0,3}(?:=>|:=|=|:|->|\x{ff1a}|\x{2192})\s{0,3})"
@@ -35,11 +53,6 @@ _SCHEMES = (
     r"bearer|basic|token|apikey|api-key|digest|negotiate|bot|key|splunk|genie ?key|sso-key|"
     r"hmac|snyk|klaviyo-api-key|ssws|discogs token="
 )
-_COMMANDS = (
-    r"(?i)--pass|--pw|sshpass|identified (?:with|by)|requirepass|snmp-server|\bcurl\b|\bmysql|"
-    r"password |docker|podman|\baz\b|redis-cli"
-)
-
 RULES = (
     Rule(
         kind="authorization header",
@@ -68,6 +81,23 @@ RULES = (
         kind="secret",
         pattern=rf"(?i){_NAME}{QUOTE}?\]?(?:{_GIVEN}|\s{{0,2}},\s{{0,2}}|\s?>){_PREFIX}({_KEY}{{8,}})",
         hints=(_NAME_HINT, MIXED),
+        unless=_PUBLIC,
+        check=is_named_secret,
+        rank=2,
+    ),
+    Rule(
+        kind="secret",
+        pattern=rf"(?i)(?:{_NAME}|\w*salt){QUOTE}?\]?(?:{_GIVEN}|\s{{0,2}},\s{{0,2}})"
+        rf"(?:[bruf]{{0,2}}\\?\"([ !#-~]{{12,200}})\\?\"|[bruf]{{0,2}}'([ -&(-~]{{12,200}})')",
+        hints=(r"(?i)(?:secret|key|token|salt)\w*\\?[\"'`]?\s{0,3}(?:[:=,]|=>)\s{0,3}[bruf]?\\?[\"']",),
+        check=is_quoted_secret,
+        rank=1,
+    ),
+    Rule(
+        kind="secret",
+        pattern=r"(?i)headers[\"']?\s?[=:]\s?[\"']?(?:[\w-]{1,40}=[^,\s\"']{1,80},)?[\w-]{0,40}(?:x-|key|token"
+        r"|auth|api)[\w-]{0,40}=([A-Za-z0-9_~+/=.-]{12,})",
+        hints=(r"(?i)headers[\"']?\s?[=:]", MIXED),
         check=is_named_secret,
         rank=2,
     ),
@@ -75,7 +105,9 @@ RULES = (
         kind="secret",
         pattern=rf"{_RUN}*(?:{MIXED}){_RUN}{{8,}}|{_RUN}{{8,}}(?:{MIXED}){_RUN}*",
         hints=(_NAME_HINT, MIXED),
-        before=rf"(?i)(?:{_LONG_NAMES}|\b(?:{_SHORT_NAMES}))\w*\b.*[^\w~+/=.-]$|[a-z](?-i:Key|Token|Secret)\b.*[^\w~+/=.-]$|(?:{_LONG_NAMES})\P{{Latin}}*$",
+        unless=_PUBLIC,
+        before=rf"(?i)(?:{_LONG_NAMES}|\b(?:{_SHORT_NAMES}))\w*\b.*[^\w~+/=.-]$|[a-z](?-i:Key|Token"
+        rf"|Secret)\b.*[^\w~+/=.-]$|(?:{_LONG_NAMES})\P{{Latin}}*$",
         check=lambda value: is_random(value) and is_named_secret(value),
         rank=3,
     ),
@@ -88,7 +120,7 @@ RULES = (
     ),
     Rule(
         kind="password",
-        pattern=rf"(?i){_WORD}{QUOTE}?\]?(?:{_GIVEN}|>)(?:[bruf]{{0,2}}\"([^\"\\\s\x00-\x1f]{{4,}})"
+        pattern=rf"(?i){_WORD}{QUOTE}?\]?(?:{_GIVEN}|\s{{1,3}}value=)(?:[bruf]{{0,2}}\"([^\"\\\s\x00-\x1f]{{4,}})"
         rf"\"|[bruf]{{0,2}}'([^'\\\s\x00-\x1f]{{4,}})'|{QUOTE}?({IN_QUOTES}{{4,}}))",
         hints=(_WORD_HINT,),
         check=is_password,
@@ -103,12 +135,42 @@ RULES = (
     ),
     Rule(
         kind="password",
-        pattern=rf"(?i)(?:--(?:password|passwd|pass|pw)[ =]|sshpass -p ?|identified (?:with \w+ )"
-        rf"?by |requirepass |snmp-server community |\bcurl\b[^\r\n]{{0,100}} (?:-u|--user)[ =]?{QUOTE}?[\w.@-]{{1,60}}:"
-        rf"|\bmysql\w*\b[^\r\n]{{0,60}} -p|\blogin \S{{1,60}} password |\b(?:docker|podman|"
-        rf"az|redis-cli)\b[^\r\n]{{0,100}} (?:-p|-a|--password-stdin <<<) ?){_PREFIX}({IN_QUOTES}{{5,}})",
-        hints=(_COMMANDS,),
-        check=is_password,
+        pattern=r"(?i)pass(?:word|wd|phrase|code|wort)?\b[^<>\r\n\x00-\x1f]{0,40}>([^<>\s\x00-\x1f]{4,})</",
+        hints=(_WORD_HINT, "</"),
+        check=is_argument,
+        rank=2,
+    ),
+    Rule(
+        kind="password",
+        pattern=r"(?i)\bdefine\s?\(\s{0,2}['\"]\w*(?:pass|pwd|pw|passwd|password"
+        r"|passphrase)\w{0,20}['\"]\s{0,2},\s{0,2}"
+        r"(?:'([^'\r\n\x00-\x1f]{4,80})'|\"([^\"\r\n\x00-\x1f]{4,80})\")",
+        hints=(r"(?i)\bdefine\s?\(\s{0,2}['\"]",),
+        check=is_argument,
+        rank=2,
+    ),
+    Rule(
+        kind="password",
+        pattern=rf"\b[A-Z0-9_]{{0,40}}(?:PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|PW)\s?[:=]\s?{QUOTE}?([a-z]{{3,}}"
+        rf"(?:-[a-z]{{2,}}){{2,6}}){QUOTE}?(?:\s|$)",
+        hints=(r"P(?:ASS(?:WORD|WD|PHRASE)?|WD|W)\s?[:=]",),
+        check=is_hyphened,
+        rank=2,
+    ),
+    Rule(
+        kind="pass phrase",
+        pattern=rf"(?i)(?:pass[_-]?phrase|passwor[dt]|kennwort)\w*{QUOTE}?\s{{0,2}}(?:[:=]|is|ist"
+        rf"|lautet)\s{{0,2}}(?:\"([^\"\r\n\x00-\x1f]{{12,80}})\"|'([^'\r\n\x00-\x1f]{{12,80}})'"
+        r"|\x{201e}([^\x{201c}\r\n\x00-\x1f]{12,80})\x{201c})",
+        hints=(r"(?i)pass[_-]?phrase|passwor[dt]|kennwort", r"\d[!?.]?[\"'\x{201c}]"),
+        check=is_numbered_phrase,
+        rank=2,
+    ),
+    Rule(
+        kind="pass phrase",
+        pattern=r"(?i)\w*PASSPHRASE\s?=\s?(?:\"([^\"\r\n$\x00-\x1f]{12,80})\"|'([^'\r\n$\x00-\x1f]{12,80})')",
+        hints=(r"(?i)passphrase\s?=\s?[\"']",),
+        check=is_phrase,
         rank=2,
     ),
     Rule(

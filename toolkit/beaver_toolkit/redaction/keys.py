@@ -11,6 +11,18 @@ _PEM_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _LINE_END = r"(?:\s|\\[nrt]|[\"'+,>|\\])"
 _BODY = re.compile(rb"[A-Za-z0-9+/=]{16}")
 _AFTER_BEGIN = 40
+_LEVELS = (b"live", b"test", b"prod", b"secret", b"sk", b"key", b"pat")
+_OBJECTS = frozenset(
+    b"chatcmpl cmpl req request resp response msg message run thread asst file batch call toolu tool org "
+    b"org user usr proj prj project pi pm ch cus price prod product sub in evt event team srv dep dpl acct "
+    b"account seti cs si txn ord order inv session sess conv wf job task step trace span item doc node "
+    b"page img app site build rel release deploy vpc subnet i sg ami eni vol snap rtb igw acl lt tgw fp "
+    b"ftjob vs step chunk client conn db env".split()
+)
+"""Nouns with which vendors begin the ids of their objects; an id is no secret."""
+
+_ID = r"(?i)(?:\bid|_id|[a-z](?-i:Id|ID))\b[\s\"'=:]{1,6}$"
+_ENCODED_LINE = r"(?:[A-Za-z0-9+/]{60,}|-----)(?:\r?\n|\\n)$"
 
 
 def _has_key(text: bytes) -> bool:
@@ -20,6 +32,9 @@ def _has_key(text: bytes) -> bool:
 
 def _is_marked(text: bytes) -> bool:
     """Return whether a random text follows some mark such as `acme_live_`."""
+    mark, _, rest = text.partition(b"_" if b"_" in text else b"-")
+    if mark.lower() in _OBJECTS and not rest.startswith(_LEVELS):
+        return False
     return is_random(max(re.split(rb"[_-]", text), key=len)) and not is_digest(text)
 
 
@@ -29,7 +44,8 @@ def _is_aws_secret(text: bytes) -> bool:
 
 def _is_mixed_case(text: bytes) -> bool:
     """Return whether a text without a name or a mark is random, and no digest."""
-    return is_random(text) and not text.islower() and not text.isupper()
+    bare = text[2:] if text[:2].isupper() else text
+    return is_random(text) and not bare.islower() and not bare.isupper()
 
 
 RULES = (
@@ -45,6 +61,7 @@ RULES = (
         pattern=r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,3}",
         hints=("eyJ",),
     ),
+    Rule(kind="docker credentials", pattern=r"eyJhdXRo[A-Za-z0-9+/=]{20,}", hints=("eyJ",)),
     Rule(
         kind="telegram token",
         pattern=LEFT + r"(?:bot)?(\d{7,12}(?::|%3A)[A-Za-z0-9_-]{30,})",
@@ -53,7 +70,7 @@ RULES = (
     Rule(
         kind="discord token",
         pattern=r"\b([MNO][A-Za-z0-9_-]{22,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})",
-        hints=(r"\.[A-Za-z0-9_-]{6}\.",),
+        hints=(r"\.[A-Za-z0-9_-]{6}\.", MIXED),
     ),
     Rule(kind="azure secret", pattern=r"([A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{31,34})", hints=("[78]Q~",)),
     Rule(kind="mailchimp key", pattern=r"\b([0-9a-f]{32}-us\d{1,2})\b", hints=(r"[0-9a-f]{8}-us\d",)),
@@ -75,7 +92,7 @@ RULES = (
     Rule(
         kind="aws secret key",
         pattern=r"(?:^|[^A-Za-z0-9/+])([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)",
-        hints=(r"A[KS]IA[A-Z0-9]|(?i:aws|secret_?access)", MIXED),
+        hints=(r"A[KS]IA[A-Z0-9]|(?i:aws|secret_?access|\bs3\b)", MIXED),
         check=_is_aws_secret,
         rank=1,
     ),
@@ -83,6 +100,7 @@ RULES = (
         kind="token",
         pattern=LEFT + r"((?:[A-Za-z][A-Za-z0-9]{0,15}[_-]){1,4}[A-Za-z0-9]{20,})\b",
         hints=(MIXED, r"[_-][A-Za-z0-9]{20}"),
+        unless=_ID,
         check=_is_marked,
         rank=3,
     ),
@@ -90,6 +108,7 @@ RULES = (
         kind="token",
         pattern=r"(?:^|[^A-Za-z0-9/+=_.\\-]|\\[nrt])([A-Za-z0-9]{32,100})(?:[^A-Za-z0-9/+=_.-]|\.?\s|\.?$)",
         hints=(MIXED, r"[A-Za-z0-9]{32}"),
+        unless=rf"{_ID}|{_ENCODED_LINE}",
         check=_is_mixed_case,
         rank=4,
     ),

@@ -61,6 +61,7 @@ class Redactor:
     def __init__(self, policy: Policy | None = None, held: HeldSecrets | None = None) -> None:
         self._policy = policy or Policy()
         self._held = held or HeldSecrets()
+        self._known: RuleSet | None = None
 
     def redact(self, text: str) -> Redacted:
         """Return a text with a mask such as `[redacted: github token]` for each secret."""
@@ -79,10 +80,12 @@ class Redactor:
         return _findings(kind for _, _, _, kind in self._spans(text.encode("utf-8", "surrogatepass")))
 
     def _rules(self) -> "RuleSet":
-        # Imported late: the library and the rules load with the first text.
-        from beaver_toolkit.redaction.rule_set import rule_set  # noqa: PLC0415
+        if self._known is None:
+            # Imported late: the library and the rules load with the first text.
+            from beaver_toolkit.redaction.rule_set import rule_set  # noqa: PLC0415
 
-        return rule_set(emails=self._policy.emails, phones=self._policy.phones)
+            self._known = rule_set(emails=self._policy.emails, phones=self._policy.phones)
+        return self._known
 
     def _spans(self, data: bytes) -> "list[Span]":
         shown = _MASK.sub(_barrier, data) if b"[redacted: " in data else data

@@ -5,7 +5,7 @@ from functools import cache
 
 import re2
 
-from beaver_toolkit.redaction import addresses, fields, keys, numbers, sentences, vendors
+from beaver_toolkit.redaction import addresses, codes, commands, fields, keys, numbers, sentences, vendors
 from beaver_toolkit.redaction.rules import REACH, REST, Rule
 
 MEMORY = 1 << 26
@@ -85,6 +85,7 @@ class SearchedRule:
         self._pattern = re2.compile(rule.pattern, _options())
         self._groups = range(1, self._pattern.groups + 1)
         self._before = None if rule.before is None else re2.compile(rule.before, _options())
+        self._unless = None if rule.unless is None else re2.compile(rule.unless, _options())
 
     def spans(self, data: bytes) -> Iterator[Span]:
         """Yield the secrets of its kind in a text; the rest of a text that holds too many candidates is one secret."""
@@ -100,7 +101,9 @@ class SearchedRule:
                 yield start, end, rule.rank, rule.kind if rule.kind_of is None else rule.kind_of(value)
 
     def _is_announced(self, data: bytes, start: int) -> bool:
-        """Return whether the words before a secret say what it is."""
+        """Return whether the words before a secret say what it is, and do not say that it is none."""
+        if self._unless is not None and self._unless.search(data[max(start - REACH, 0) : start]) is not None:
+            return False
         if self._before is None:
             return True
         begin = max(start - REACH, data.rfind(b"\n", 0, start) + 1)
@@ -117,5 +120,5 @@ def _options() -> re2.Options:
 def rule_set(*, emails: bool = False, phones: bool = False) -> RuleSet:
     """Return all rules, and those of addresses of people that are wanted."""
     people = [rule for rule, wanted in ((numbers.EMAILS, emails), (numbers.PHONES, phones)) if wanted]
-    known = (vendors, keys, addresses, fields, sentences, numbers)
+    known = (vendors, keys, addresses, fields, commands, sentences, codes, numbers)
     return RuleSet([*(rule for each in known for rule in each.RULES), *people])

@@ -31,6 +31,7 @@ class Rule:
         pattern: the secret is its first group that takes part in a match, or the match without one.
         hints: patterns that are cheaper to search for, and all of which are in every text with a match.
         before: a pattern that must be found on the line of a secret, in the `REACH` bytes before it.
+        unless: a pattern that must not be found in the `REACH` bytes before a secret, also over several lines.
         check: whether a secret that the pattern finds is one; without it every one is.
         kind_of: names the kind of a secret, in place of `kind`.
         rank: of two rules that find the same secret, the one with the lower rank names it.
@@ -40,6 +41,7 @@ class Rule:
     pattern: str = field(repr=False)
     hints: tuple[str, ...] = field(default=attrs.Factory(lambda self: (self.pattern,), takes_self=True), repr=False)
     before: str | None = field(default=None, repr=False)
+    unless: str | None = field(default=None, repr=False)
     check: Callable[[bytes], bool] | None = None
     kind_of: Callable[[bytes], str] | None = None
     rank: int = 0

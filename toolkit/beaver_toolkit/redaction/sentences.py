@@ -1,7 +1,15 @@
 """Passwords in plain sentences, in English, German and Chinese."""
 
 from beaver_toolkit.redaction.rules import QUOTE, Rule
-from beaver_toolkit.redaction.values import is_said, is_said_in_chinese, is_said_of_mine, is_said_with_digit
+from beaver_toolkit.redaction.values import (
+    is_mixed_word,
+    is_numbered_phrase,
+    is_said,
+    is_said_in_chinese,
+    is_said_of_mine,
+    is_said_with_digit,
+    is_words,
+)
 
 _VALUE = rf"{QUOTE}?([!-~]{{3,}}[!-+/-:<-~-])"
 _ENGLISH = (
@@ -18,9 +26,19 @@ _OWNERS = "my|our|his|her|their|root|admin|wifi|wi-fi|router|vpn|new|old|bank|em
 _END = r"(?:\s*$|\s+(?:and|but|so|if|in case|please|for|on|btw|und|aber|falls|bitte)\b|[.,;!\"'])"
 _NAMES = (
     r"(?i)pass ?(?:word|phrase|code|key)|passwd|\bpwd\b|\bpw\b|\bpin\b|(?:login|door|alarm) code|fi key"
-    r"|credential|secret|kennwort|passwor|passwör|zugangs|geheimzahl|schlüssel|losungswort|\bcode\s(?:ist|lautet|war|für)\b"
+    r"|credential|secret|kennwort|passwor|passwör|zugangs|geheimzahl|schlüssel|losungswort|\bcode\s(?:ist|lautet"
+    r"|war|für)\b"
 )
 _PASSWORDS = r"(?i)pass ?word|passwd|pass ?phrase|passcode|\bpwd\b|\bpw\b|\bpin\b"
+_NAMED = (
+    r"(?i)pass ?(?:word|phrase|code|key|wort)|passwd|\bpass(?: is| was|\s?[:=]| für| for)|\bpwd\b|\bpw\b"
+    r"|kennwort|zugangscode|losungswort"
+)
+_GIVE = (
+    r"(?:type|enter|use|try|it'?s|it is|that'?s|now|changed to|switched to|instead|actually|correction|should be"
+    r"|i meant|put in"
+    r"|gib|nimm|tippe?|nehme|benutze|verwende|schreib|jetzt|nun|sondern|eigentlich|stattdessen|lautet|es ist)[:,]?"
+)
 
 RULES = (
     Rule(
@@ -48,10 +66,12 @@ RULES = (
     ),
     Rule(
         kind="password",
-        pattern=rf"(?i)\b(?:logins?|credentials?|creds|log in (?:with|as)|sign in (?:with|as)|"
-        rf"zugangsdaten)\b[^\r\n:/]{{0,40}}?(?:\s|:\s?)[\w.@+-]{{2,60}}\s?[/:]\s?{_VALUE}",
-        hints=(r"(?i)(?:login|credential|creds|log in |sign in |zugangsdaten)[^\r\n]*[/:]",),
-        check=is_said_with_digit,
+        pattern=rf"(?i)\b(?:logins?|credentials?|creds|log ?in (?:with|as)|sign ?in (?:with|as)|auth-user-pass|"
+        rf"zugangsdaten|zugang|anmeldung|anmelden (?:mit|als))\b(?:[^\r\n:/]{{0,40}}?:\s?"
+        rf"|[^\r\n:/]{{0,40}}?\s){QUOTE}?[\w.@+-]{{2,60}}{QUOTE}?"
+        rf"(?:\s?[/:,|]\s?(?:then |dann |and |und )?|\s(?:and|und|with|mit|using|then|dann)\s){_VALUE}",
+        hints=(r"(?i)login|credential|creds|log ?in |sign ?in |auth-user-pass|zugang|anmeld",),
+        check=is_mixed_word,
         rank=3,
     ),
     Rule(
@@ -60,6 +80,7 @@ RULES = (
         rf"secret words|助记词)[^\r\n.:]{{0,40}}?(?:\s(?:is|are|was|lautet|ist)|\s?[:=\x{{ff1a}}]|"
         rf"是)\s{{0,3}}{QUOTE}?((?:[a-z]{{3,12}}[ -]){{3,23}}[a-z]{{3,12}})",
         hints=("(?i)phrase|mnemonic|seed words|secret words|助记词",),
+        check=is_words,
         rank=2,
     ),
     Rule(
@@ -89,8 +110,10 @@ RULES = (
     ),
     Rule(
         kind="password",
-        pattern=rf"(?i)\b(?:use|with|set|try|enter|type|took|choose|chose|nimm|nehme|benutze|verwende)\s{QUOTE}?([!-~]{{3,}}[!-+/-:<-~-]){QUOTE}?"
-        rf"\s(?:as|als)\s(?:(?:the|my|your|our|a|new|mein|dein|unser|das|neues)\s){{0,2}}(?:\w{{1,20}}\s)?(?:{_ENGLISH}|{_GERMAN})\b",
+        pattern=rf"(?i)\b(?:use|with|set|try|enter|type|took|choose|chose|nimm|nehme|benutze|verwende|mit|nutze"
+        rf"|gib)\s{QUOTE}?([!-~]{{3,}}[!-+/-:<-~-]){QUOTE}?"
+        rf"\s(?:as|als)\s(?:(?:the|my|your|our|a|new|mein|dein|unser|das|neues)\s){{0,2}}(?:\w{{1,20}}\s)?"
+        rf"(?:{_ENGLISH}|{_GERMAN})\b",
         hints=(_NAMES, r"(?i)\s(?:as|als)\s"),
         check=is_said,
         rank=2,
@@ -111,9 +134,50 @@ RULES = (
     ),
     Rule(
         kind="password",
-        pattern=rf"用\s*{QUOTE}?([!-~]{{4,}}){QUOTE}?\s*(?:作为|当作?|做)[^\r\n!-~]{{0,12}}?{_CHINESE}",
+        pattern=rf"用\s*{QUOTE}?([!-~]{{4,}}){QUOTE}?\s*(?:作为|当作?|做|这个|这|那个|为)[^\r\n!-~]{{0,12}}?{_CHINESE}",
         hints=(f"(?i){_CHINESE}",),
         check=is_said_in_chinese,
         rank=2,
+    ),
+    Rule(
+        kind="password",
+        pattern=rf"(?i)\b(?:{_ENGLISH}|pass)\b(?:\s(?:for|to|of|on|at|in|für)\s[^\r\n.,:;!?]{{1,30}}?)?\s?(?:[:=\x{{ff1a}}]|\s(?:is|was|ist"
+        rf"|war)\b)\s{{0,3}}{_VALUE}",
+        hints=(_NAMED, r"(?i)\s(?:for|to|of|on|at|in|für)\s|\bpass (?:is|was)"),
+        check=is_mixed_word,
+        rank=3,
+    ),
+    Rule(
+        kind="password",
+        pattern=rf"(?i)(?:pass ?(?:word|phrase|code|wort)|passwd|\bpwd|\bpw"
+        rf"|kennwort)\b[^\r\n]{{0,60}}?\b{_GIVE}\s(?:(?:now|actually|again|in|it|da|dort|einfach|mal|hier|das|is|to"
+        rf"|ist|auf|eher)\s){{0,2}}{_VALUE}",
+        hints=(_NAMED, rf"(?i)\b{_GIVE}\s"),
+        check=is_mixed_word,
+        rank=3,
+    ),
+    Rule(
+        kind="pass phrase",
+        pattern=r"(?i)(?:passwor[dt]|kennwort|pass ?phrase)\b[^\r\n:]{0,60}:\s{1,2}("
+        r"(?:[\wäöüÄÖÜß]{2,20} ){2,9}\d{1,4}[!?.]?)\s*$",
+        hints=(r"(?i)passwor[dt]|kennwort|pass ?phrase", r":\s{1,2}[A-Za-z]"),
+        check=is_numbered_phrase,
+        rank=3,
+    ),
+    Rule(
+        kind="password",
+        pattern=r"(?i)(?:password|passwort|kennwort|密码)[^\r\n:]{0,60}:[ \t]{0,4}\r?\n\s{0,8}([!-~]{6,80})[ \t]*"
+        r"(?:\r?\n|$)",
+        hints=("(?i)password|passwort|kennwort|密码", r":[ \t]*\r?\n\s{0,8}[!-~]*\d"),
+        check=is_mixed_word,
+        rank=3,
+    ),
+    Rule(
+        kind="password",
+        pattern=rf"(?:密码|密碼|口令)[^\r\n\x00-\x1f]{{0,40}}?(?:改成|换成|改为|变成|其实是|应该是|不对|试试|输入|输|填"
+        rf"|用)了?\s{{0,3}}{QUOTE}?([!-~]{{4,}})",
+        hints=(f"(?i){_CHINESE}",),
+        check=is_mixed_word,
+        rank=3,
     ),
 )  # fmt: skip

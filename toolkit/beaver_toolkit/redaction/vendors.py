@@ -84,7 +84,7 @@ TOKENS = (
     _token("aws bedrock key", "ABSK", r"[A-Za-z0-9+/=]{60,}"),
     _token("google api key", "AIza", _TEXT + "{30,}"),
     _token("google oauth secret", "GOCSPX-", _TEXT + "{20,}"),
-    _token("google oauth token", "ya29. 1//0", _TEXT + "{20,}"),
+    _token("google oauth token", "ya29. 1//0", _DOTS + "{20,}"),
     _token("digitalocean token", "dop_v1_ doo_v1_ dor_v1_", _HEX + "{32,}"),
     _token("heroku key", "HRKU-", r"[A-Za-z0-9_-]{30,}"),
     _token("fly token", "fo1_ fm1_ fm2_ fm1r_ fm1a_", r"[A-Za-z0-9_+/=,-]{30,}"),
@@ -139,7 +139,7 @@ TOKENS = (
     _token("dropbox token", "sl.", r"(?:u\.)?[A-Za-z0-9_-]{40,}"),
     # Money.
     _token("stripe key", "sk_live_ sk_test_ rk_live_ rk_test_ pk_live_ sk_org_ whsec_", r"[A-Za-z0-9_/+=]{16,}"),
-    _token("square token", "sq0atp- sq0csp- sq0idp- EAAA", _TEXT + "{20,}"),
+    _token("square token", "sq0atp- sq0csp- EAAA", _TEXT + "{20,}"),
     _token("paypal token", "access_token$production$ access_token$sandbox$", r"[0-9a-z]{10,}\$[0-9a-f]{20,}"),
     _token("shopify token", "shpat_ shpss_ shpca_ shppa_ shpua_ shptka_", _WORD + "{20,}"),
     _token("plaid token", "access-sandbox- access-development- access-production- public-sandbox-", r"[0-9a-f-]{24,}"),

@@ -156,5 +156,88 @@ ENGLISH = Vocabulary(
         | \bcall\ me\b
         """
     ),
+    lasting=pattern(
+        r"""
+        \b(?: allergic | allerg(?:y|ies) | intoleran(?:t|ce) | vegan | vegetarian | diabet\w+ | asthma | epilep\w+
+          | pregnant
+          | c(?:o)?eliac | diagnosed | blood\ type | \d+\ ?mg | birthday | colou?r[ -]?blind )\b
+        | \b(?:broke|fractured|sprained|tore|injured)\ (?:my|his|her)\b
+        | \b(?:i|we|he|she|[a-z]+)\ (?:no\ longer|never|don['\u2019]t|do\ not|doesn['\u2019]t|does\ not|can['\u2019]t
+          |cannot)
+          \ (?:eat|drink|smoke|use|like|drive|wear|speak|have\ (?:dairy|gluten|nuts|milk|sugar|any|kids|children)|work
+            |celebrate)\b
+        | \b(?:i|we)(?:\ (?:only|always|usually|mostly|mainly|still|also|both|now|really))*
+          \ (?:live|work|use|prefer|drive|play|speak|wear|support|study|teach|own|hate|dislike|like|love|collect|eat
+            |drink|take
+            |deploy|host|follow|code|rent|cook|bake|keep|run|commute|cycle|walk|swim|train|volunteer|subscribe|report
+              |earn|owe|grow|track
+            |go\ to|sleep|order)
+          \ (?!it\b|this\b|that\b|these\b|those\b|them\b|him\b|her\b|how\b|what\b|to\ see\b|the\ (?:first|second|last
+            |other|idea)\b)\w
+        | \b(?:i|we)(?:['\u2019]ve|\ have|\ had)?(?:\ \w+ly|\ just|\ also|\ now)*
+          \ (?: moved | switched | migrated | quit | retired | graduated | joined | adopted | bought | sold | hired
+            | inherited
+            | decided | agreed\ (?:on|to) | chose | settled\ on | picked | dropped | renamed | stopped\ \w+ing
+              | given\ up
+            | gave\ up | left\ (?!it\b|the\ (?:file|line)) | became | turned\ (?:\d+|\w+ty|\w+teen)\b
+            | start(?:ed)?\ (?:an?|my|as|at|working|using|learning|taking|school|university|college)\b
+            | got\ (?:married|divorced|engaged|promoted|fired|hired|laid\ off|an?\ \w) )
+        | \b(?:i|we|he|she|[a-z]+)\ (?:was|were|got|has\ been|have\ been|is|are)\ (?:just\ )?
+          (?:promoted|hired|fired|laid\ off|born|divorced|married|engaged|retired|widowed)\b
+        | \b(?:i['\u2019]m|i\ am|we['\u2019]re|we\ are)\ (?:now\ |currently\ |still\ |originally\ )*
+          (?: an?\ (?!bit\b|little\b|lot\b|mess\b|few\b|huge\b) | from\b | \d+\b | \w+-(?:handed|employed|sighted)\b
+            | married\b
+            | single\b | divorced\b | retired\b | unemployed\b | deaf\b | blind\b | based\b | learning\b
+              | studying\b | living\ in\b
+            | working\ (?:at|for|as)\b | moving\ to\b | responsible\b | in\ charge\b | on\ \w+\ v?\d )
+        | \b(?:i|we)\ have\ (?:an?|no|two|three|four|five|\d+|type|high|low|chronic)\ (?!question|problem|issue|idea
+          |doubt
+          |request|error|bug|feeling|minute|moment|meeting|call|plan|look|typo|few\b|lot\b|clue|time\b|hunch
+            |headache)\w
+        | ^\W*(?:my|our)\ (?:[\w'\u2019-]+\ ){1,4}?
+          (?:is|are|was|were|has|have|had|lives?|works?|moved|eats?|goes|drinks?|starts?|started|died|got|leaves?
+            |runs?|speaks?|studies|uses?|loves?
+            |likes?|hates?|prefers?|plays?|teaches|wants|needs|turned|passed|retired|can['\u2019]t)\b
+        | ^\W*(?:the|our)\ (?:[\w'\u2019-]+\ ){1,4}?(?:wants|needs|requires|insists|expects|prefers
+          |uses)\ (?!to\ be\b)\w
+        | \b(?:is|are)\ (?:protected|deprecated|mandatory|required|forbidden|confidential|written\ in|called|named)\b
+        | ^\W*(?!every|some|any|no|what|that|there|this|it\b|they\b|you\b)[a-z]+(?:\ and\ [a-z]+)?
+          \ (?: (?:has\ )?moved\ to | lives\ in | works\ (?:at|for|as|in) | joined | left\ (?:the|us|for) | leads
+            | manages | owns | took\ over
+            | studies | speaks | prefers | needs?\ [a-z] | got\ (?:married|divorced|engaged|promoted) | is\ (?:my
+              |our)\b
+            | is\ the\ (?:\w+\ )?(?:owner|lead|manager|boss|designer|client|customer|contact|architect|head) | died
+              | passed\ away )\b
+        """
+    ),
+    standing=pattern(
+        r"""
+        ^\W*(?:please\ |from\ now\ on,?\ |in\ (?:the\ )?future,?\ )*
+        (?: call\ me\ (?!back\b|when\b|if\b|later\b|a\b|crazy\b)\w | (?:always|never)\ (?!mind\b|again\b|give\ up
+          |here\b|too\b|stop\b|been\b)\w+\ \w
+          | (?:don['\u2019]t|do\ not)\ (?:ever\ )?(?:use|add|write|call|push|commit|send|mention|suggest|include
+            |deploy|schedule)
+            \ (?!it\b|this\b|that\b|the\b|any\ more\b)\w
+          | use\ (?!it\b|this\b|that\b|the\b|an?\b|another\b|my\b|your\b|both\b)\w
+          | write\ (?!it\b|this\b|that\b|the\b|an?\b|another\b|me\b|down\b|some\b|to\b|\d|two\b|three\b|more\b)\w
+          | (?:answer|reply|respond|speak)\ (?:to\ me\ )?(?:only\ |always\ )?(?:in|with|briefly)\b
+          | keep\ (?:your\ |all\ |the\ )?(?:answers?|replies|responses?|explanations?|sentences?|commits?|messages?
+            |functions?|lines
+            |comments?)\b
+          | (?:avoid|prefer)\ (?!it\b|this\b|that\b|the\b)\w )
+        """
+    ),
+    passing=pattern(
+        r"""
+        ^\W*(?:(?:and|but|so|now|oh|yeah|well|sorry|thanks|wow),?\ )*
+          (?:it|that|this|these|those|there|here|they|what|nothing|everything|something|let['\u2019]?s?)\b
+        | ^\W*\w+\ (?:it|this|that|them)\b
+        | \b(?:it|this|that|these|those|them|ones?)\W*$ | \b(?:right\ now|today|tonight|so\ (?:much|far|hot|cold
+          |tired|hungry|bored))\b
+        | ^\W*my\ (?:question|point|mistake|bad|screen|internet|connection|head|brain|computer|battery|guess|fault
+          |coffee|day|last)\b
+        | \b(?:line|step|part|page|question|answer|version\ above)\ \d | \b(?:typo|your)\b | !\W*$
+        """
+    ),
     doubt=pattern(r"\b(?:maybe|perhaps|not\ sure|might|guess|wonder(?:ing)?|probably|i\ think|if\ i)\b"),
 )

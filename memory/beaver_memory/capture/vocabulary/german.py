@@ -130,5 +130,50 @@ GERMAN = Vocabulary(
         | \bwir\ (?:wohnen|leben|arbeiten|haben|nutzen|benutzen|verwenden)\b | \bnenn(?:e)?\ mich\b
         """
     ),
+    lasting=pattern(
+        r"""
+        \b(?: allergi\w* | \w*intoleran\w* | unverträglich\w* | vertrage | vegan\w* | vegetari\w+ | zöliakie
+          | asthma | diabet\w+
+          | epilep\w+ | schwanger | blutgruppe | geburtstag | \d+\ ?mg )\b
+        | \bich\ (?:jetzt\ )?(?:heiße|wohne|lebe|arbeite|studiere|unterrichte|esse|trinke|rauche|nutze|benutze
+          |verwende|mag|hasse|liebe|bevorzuge
+            |spreche|spiele|fahre|lerne|trage|nehme|lese|miete|koche|trainiere|schlafe|laufe|gehe\ (?:zum|zur|in|ins)
+              |verdiene)\ (?!es\b|das\b|dies\w*|sie\b|ihn\b)\w
+        | \bich\ bin\ (?:jetzt\ |seit\ \w+\ |ein(?:e|en)?\ )*(?:(?-i:[A-ZÄÖÜ])\w+ | \d+ | verheiratet | ledig
+          | geschieden | verlobt | aus\b
+            | umgezogen | selbstständig | rentner\w* | \w+händer\w* | farbenblind)
+        | \bich\ habe\ (?:eine?n?|keine?n?|zwei|drei|\d+)\ (?!frage|problem|idee|fehler|moment|zeit|ahnung|termin
+          |kopf|hunger|durst)\w
+        | \b(?:ich|wir)\ (?:habe|haben|bin|sind)\ .*(?:aufgehört|gekündigt|geheiratet|gekauft|verkauft|gewechselt
+          |gebrochen|umgezogen|gezogen
+            |entschieden|beschlossen|geeinigt|umgestellt|adoptiert|bekommen)\b
+        | \bwir\ (?:jetzt\ )?(?:nutzen|benutzen|verwenden|wohnen|leben|ziehen|haben\ (?:eine?n?|zwei|drei|\d+))\ \w
+        | ^\W*(?:mein|unser)\w*\ (?:[\w-]+\ ){1,3}?(?:ist|sind|war|heißt|heißen|wohnt|wohnen|lebt|leben|arbeitet|hat
+          |haben|studiert|mag|spielt
+            |spricht|beginnt|kommt|geht|gehen|liegt|liegen|frisst|isst|läuft|fährt)\b
+        | ^\W*(?:(?:der|die|das|unser|unsere)\ )?(?-i:[A-ZÄÖÜ])[\w-]+(?:\ und\ (?-i:[A-ZÄÖÜ])\w+)?
+          \ (?: heißt | wohnt | leitet | übernimmt | verlässt | arbeitet | studiert | will | braucht
+            | ist\ (?:jetzt\ )?(?:mein|unser)\w*
+            | (?:ist|sind|wurde|hat|beginnt|startet|endet|läuft|fällt|zieht)\ .*(?:\d|(?:mon|diens|mittwoch|donners
+              |frei|sams|sonn)(?:tag)?\b
+            |verschoben|verlängert|gezogen|gewechselt) )
+        """
+    ),
+    standing=pattern(
+        r"""
+        ^\W*(?:bitte\ |ab\ jetzt\ |von\ nun\ an\ |künftig\ |in\ zukunft\ )*
+        (?: nenn(?:e)?\ mich\ \w | (?:immer|nie|niemals)\ \w | (?:antworte?
+          |schreib(?:e)?)\ (?:mir\ )?(?:immer\ |nur\ )?(?:auf|in|kurz)\b
+          | (?:benutze?|verwende|nutze)\ (?:immer\ |nur\ |keine?n?\ )?(?!den\b|die\b|das\b|dies\w*|eine?n?\b|es\b)\w
+          | (?:duze?|sieze?)\ mich\b | keine\ \w+\ (?:benutzen|verwenden|schreiben) )
+        """
+    ),
+    passing=pattern(
+        r"""
+        ^\W*(?:(?:und|aber|also|jetzt|nun|na|ach),?\ )*(?:es|(?:das|dies\w*)\ (?!(?-i:[A-ZÄÖÜ]))|hier|da|dort|alles
+          |nichts|lass)\b
+        | \b(?:es|das|dies\w*)\W*$ | \b(?:gerade|gleich|heute|kurz|zeile\ \d+)\b | !\W*$
+        """
+    ),
     doubt=pattern(r"\b(?:vielleicht|eventuell|wahrscheinlich|glaube|denke|nicht\ sicher|könnte|frage\ mich)\b"),
 )

@@ -36,6 +36,9 @@ class Vocabulary:
         instructs: the sentence tells the agent how to behave.
         kinds: the phrases of each kind, the strongest kind first.
         profile: the speaker says what they are, have, do or where they live.
+        lasting: what a person, a team or a project is, has, or does in general.
+        standing: an instruction that holds beyond the task at hand.
+        passing: the sentence is about the moment, or about the text or the task at hand.
         doubt: the speaker is not certain.
         characters_per_word: how many matches of `word` make a word.
     """
@@ -56,5 +59,8 @@ class Vocabulary:
     instructs: Pattern
     kinds: Mapping[Kind, Pattern]
     profile: Pattern
+    lasting: Pattern
+    standing: Pattern
+    passing: Pattern
     doubt: Pattern
     characters_per_word: float = 1.0

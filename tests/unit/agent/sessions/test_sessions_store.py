@@ -113,6 +113,14 @@ async def test_a_session_is_renamed(store):
     assert ("My \ufffdtitle", "first \ufffd words") == (named, (await store.show("a")).info.title)
 
 
+async def test_a_given_title_has_no_secrets(store):
+    """A credential in a title that the user gives is masked before it is stored."""
+    await filled(store)
+    await store.rename("a", "the box with password=hunter2x")
+
+    assert "the box with password=[redacted: password]" == (await store.show("a")).info.title
+
+
 async def test_a_session_is_whose_it_was_first(store):
     """Ensuring a session again changes nothing."""
     await filled(store)
