@@ -1,4 +1,4 @@
-"""The first minute with `beaver`: store a fact, ask in another process, forget it, and watch a plugin fail.
+"""The first minute with `beaver`: store a fact, ask in another process, watch a plugin fail, forget it, and prove it.
 
 Run it with `make demo`. Every line that begins with `$` is a process of its own. There is no network and no language
 model: the provider `offline` answers from the recalled memory.
@@ -105,17 +105,20 @@ def main() -> None:
         demo.beaver(ASKED)
         demo.beaver(f"memory search sister --as-of {before}")
 
+        demo.step("A plugin that fails costs the user nothing, and is named.")
+        demo.install_broken()
+        demo.run("memory add 'Kim tests the release.'")
+        demo.beaver("run 'Who tests the release?'")
+        demo.beaver("memory", part="broken")
+
         demo.step("Forget it, with the conversation that quotes it, and look for it in the files.")
         demo.beaver("memory forget 1 --yes")
         demo.look_for(FACT)
         demo.beaver("sessions forget --yes release thursday")
         demo.look_for(FACT)
 
-        demo.step("A plugin that fails costs the user nothing, and is named.")
-        demo.install_broken()
-        demo.run("memory add 'Kim tests the release.'")
-        demo.beaver("run 'Who tests the release?'")
-        demo.beaver("memory", part="broken")
+        demo.step("Prove that forgetting reaches every file, with a planted memory.")
+        demo.beaver("memory forget --prove")
 
 
 if __name__ == "__main__":

@@ -204,6 +204,12 @@ class MemoryEngine:
         self._erase(gone, filters)
         return gone
 
+    def drop_owner(self, owner: Owner) -> None:
+        """Delete every row and file of an owner without memories; see `MemoryStore.drop_owner`."""
+        self.store.drop_owner(owner)
+        for layer in self._layers():
+            layer.drop_owner(owner)
+
     def move(self, ids: Sequence[int], filters: Filters) -> dict[int, int]:
         """Move global memories of a project to the person; return their new ids by the old ones.
 
@@ -271,6 +277,10 @@ class MemoryEngine:
     def terms(self, text: str) -> frozenset[int]:
         """Return the terms of a text: the same for a word and its other forms."""
         return frozenset(self._analyser.query(text))
+
+    def holds(self, text: str, words: str) -> bool:
+        """Return whether a text holds all words, in any form."""
+        return {*self._analyser.terms(words)} <= {*self._analyser.terms(text)}
 
     def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
         """Return the visible memories among `ids`."""

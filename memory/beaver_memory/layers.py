@@ -146,6 +146,10 @@ class Layer:
         if any((id_ > PERSONAL_IDS) is self._personal for id_ in ids):
             self._shelf.forget(owners, model)
 
+    def drop_owner(self, owner: Owner) -> None:
+        """Delete the indexes of an owner, and their files."""
+        self._shelf.drop_owner(owner)
+
     def rebuild(self, owners: Iterable[Owner] | None, model: Model | None, progress: Progress | None) -> int:
         """Build the indexes anew from the database, and save them; return the number of their memories."""
         return self._shelf.rebuild(self.store.owners() if owners is None else owners, model, progress)

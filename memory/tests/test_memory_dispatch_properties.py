@@ -163,7 +163,10 @@ FIELDS = {
     "sessions": st.fixed_dictionaries({}, optional={"limit": SOME}),
     "inspect": st.fixed_dictionaries({"figures": st.just(False)}, optional={"check": st.booleans()}),
     "pin": st.fixed_dictionaries({"ids": PLACES, "own": NARROWING}, optional={"pinned": st.booleans()}),
-    "forget": st.fixed_dictionaries({"ids": PLACES, "own": NARROWING}),
+    "forget": st.fixed_dictionaries(
+        {"ids": PLACES, "own": NARROWING},
+        optional={"query": QUERIES, "session": st.just("s"), "every": st.booleans(), "dry_run": st.booleans()},
+    ),
     "move": st.fixed_dictionaries({}, optional={"limit": SOME, "dry_run": st.booleans()}),
     "export": st.fixed_dictionaries({"visible": NARROWING}, optional={"limit": SOME, "cursor": st.just("?")}),
     "damaged": st.fixed_dictionaries({"visible": NARROWING}, optional={"limit": SOME, "after": SOME}),

@@ -132,6 +132,8 @@ def use(store):
     store.touch(ids, tenant="acme", now=NOW)
     store.summarise(OWNER, SessionSummary(session="s", created_at=NOW))
     store.summaries(OWNER, limit=3)
+    store.drop_summaries(OWNER, ["s"])
+    store.footprint(ids, tenant="acme")
     store.spend(OWNER, NOW.date(), CaptureSpend(calls=1), CaptureSpend(calls=1))
     store.spent(OWNER, NOW.date())
     store.mark_captured(OWNER, ["t"])
@@ -150,6 +152,9 @@ def use(store):
     store.candidates(OWNER, full, WANTED)
     store.candidates(OWNER, looking(owners=(OWNER,), tags=("t",)), WANTED)
     store.forget(ids[:2], view, now=NOW)
+    other = Owner(tenant="acme", user="other")
+    store.forget(store.add([new("m", owner=other)], now=NOW), looking(owners=(other,)), now=NOW)
+    store.drop_owner(other)
 
 
 def use_queue(queue):

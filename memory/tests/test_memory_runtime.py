@@ -16,6 +16,7 @@ from beaver_memory.errors import InvalidRequest, OperationUnavailable, RuntimeNo
 from beaver_memory.filters import Filters
 from beaver_memory.records import Kept, NewMemory, Owner, Store
 from beaver_memory.runtime import requests
+from beaver_memory.runtime.erasure import COPIES, REMOTE
 from beaver_memory.runtime.gates import TEXTS, WriteGate
 from beaver_memory.runtime.profile import InMemoryLocation, PostgresLocation, Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.reports import (
@@ -89,7 +90,7 @@ async def test_a_memory_is_written_recalled_and_forgotten(place, runtime):
         WriteReport(outcomes=(Kept(id=1, outcome="stored"),)),
         WriteReport(outcomes=(Kept(id=1, outcome="duplicate", mentions=2),)),
         ["The blue whale sings."],
-        ForgetReport(forgotten=(1,)),
+        ForgetReport(forgotten=(1,), erased={"memories": 1, "history": 1}, unreached=(COPIES, REMOTE)),
         RecallReport(),
     ) == (first, again, [hit.memory.title for hit in found.hits], gone, left)
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.campaign
 
 README = Path(__file__).parents[2] / "README.md"
 DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
-MOST_LINES, MOST_COLUMNS = 45, 80
+MOST_LINES, MOST_COLUMNS = 56, 80
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +76,13 @@ def test_what_was_forgotten_is_in_no_file(shown):
     """After it was forgotten only the conversation quotes it, and without that no file does."""
     looked = parts(shown)["grep --recursive --files-with-matches 'We release on Thursday.' ."]
     assert [[".beaver/sessions.db"], ["(no file)"]] == looked
+
+
+def test_it_is_proved(shown):
+    """A planted memory is found in the files, and in none after it was forgotten."""
+    (said,) = parts(shown)["beaver memory forget --prove"]
+    held = {line.partition(":")[0].rpartition(".")[2] for line in said if ": as it is" in line or ": indexed" in line}
+    assert ({"db", "index"}, "Proved: it was there, and it is gone.") == (held, said[-1])
 
 
 def test_a_failing_plugin_costs_the_user_nothing(shown):

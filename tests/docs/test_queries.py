@@ -59,6 +59,7 @@ WHOLE = {
         *("count_forgotten", "count_owners", "count_by_store", "count_by_type", "count_by_model"),
         *("wrong_word_index", "count_rows"),
     },
+    "owners.sql": {"lower_last_indexed"},
     "preparation.sql": {"count_rows"},
     "rebuild_terms.sql": {"following_memories", "set_terms"},
     "unreadable.sql": {"read_row"},

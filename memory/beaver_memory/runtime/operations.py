@@ -29,6 +29,7 @@ from beaver_memory.runtime.capture_records import (
 from beaver_memory.runtime.captures import Captures, never
 from beaver_memory.runtime.corrections import Corrections
 from beaver_memory.runtime.damage_mark import damage_marks
+from beaver_memory.runtime.erasure import Erasure
 from beaver_memory.runtime.export_pages import ExportPages
 from beaver_memory.runtime.memory_writes import MemoryWrites
 from beaver_memory.runtime.migration import Migration, MigrationReport
@@ -120,6 +121,7 @@ class Operations:
         self._captures = Captures(writes, profile.capture, has_project=self.has_project)
         self._corrections = Corrections(writes)
         self.turns = TurnCaptures(engine.store, self._captures, services, redactor)
+        self._erasure = Erasure(engine, location)
         self.clock, self.trace, self.troubles = services.clock, services.trace, services.troubles
         self._touched: set[tuple[str, int]] = set()
         self._exports = ExportPages(engine)
@@ -152,8 +154,12 @@ class Operations:
         return PinReport(changed=tuple(memory for memory in changed if memory is not None))
 
     def forget(self, request: ForgetRequest) -> ForgetReport:
-        """Erase memories from all files."""
-        return ForgetReport(forgotten=tuple(self.engine.forget(request.ids, request.own)))
+        """Erase memories from all files, and count the rows and files of each place before and after.
+
+        Raises:
+            InvalidRequest: the query holds no word.
+        """
+        return self._erasure.forget(request)
 
     def move(self, request: MoveRequest) -> MoveReport:
         """Move a page of global memories from the database of a project to that of the person.

@@ -154,13 +154,21 @@ class InspectionReport:
 
 @attrs.frozen(kw_only=True)
 class ForgetReport:
-    """The erased memories.
+    """The erased memories, with counts for each place.
 
     Attributes:
-        forgotten: their ids.
+        forgotten: their ids; empty after a dry run.
+        memories: what a dry run would erase; empty otherwise.
+        erased: how many rows of the database, and files, were erased in each place.
+        left: how many rows of each place still hold content of them; empty if none do.
+        unreached: places of which this memory cannot erase anything, in words.
     """
 
     forgotten: tuple[int, ...] = ()
+    memories: tuple[Memory, ...] = ()
+    erased: Mapping[str, int] = field(factory=dict)
+    left: Mapping[str, int] = field(factory=dict)
+    unreached: tuple[str, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

@@ -226,15 +226,23 @@ class InspectionRequest:
 
 @attrs.frozen(kw_only=True)
 class ForgetRequest:
-    """Erases memories from all files.
+    """Erases memories from all files: those that fit all that is given. Without `ids`, a request says what it selects.
 
     Attributes:
-        ids: the memories.
-        own: the memories that the caller may change.
+        ids: the memories; without any, all that fit.
+        own: the memories that the caller may change; its other conditions select too, for example `file` and `after`.
+        every: whether all memories of `own` are meant, without another selection.
+        query: words that a memory must hold, all of them in any form.
+        session: the session in which a memory was said.
+        dry_run: whether they are only shown.
     """
 
-    ids: tuple[int, ...] = field(converter=_ids_of, validator=_ids)
+    ids: tuple[int, ...] = field(default=(), converter=_ids_of, validator=_ids)
     own: Filters
+    every: bool = False
+    query: str = field(default="", validator=_text(LONGEST_QUERY))
+    session: str = field(default="", validator=_text(LONGEST_QUERY))
+    dry_run: bool = False
 
 
 @attrs.frozen(kw_only=True)

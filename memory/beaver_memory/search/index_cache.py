@@ -153,6 +153,15 @@ class IndexShelf:
                 self._open(key, kept)
                 self._delete(self._folder, key, kept)
 
+    def drop_owner(self, owner: Owner) -> None:
+        """Delete the indexes of an owner, and their files."""
+        with self._lock:
+            gone = {key: self._kept.pop(key) for key in [key for key in self._kept if key[0] == owner]}
+        if self._folder is not None:
+            key = (owner, "")
+            kept = gone.get(key) or _Kept(OwnerIndex(self._store, owner, None, self._trace))
+            self._delete(self._folder, key, kept)
+
     def drop(self, model: Model) -> None:
         """Drop the indexes with a model's vectors."""
         with self._lock:

@@ -8,6 +8,7 @@ database, which may also hold memories from outside of any project.
 The ids of the person's memories are shown with `PERSONAL_IDS` added, so that each id names one memory.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from operator import methodcaller
@@ -193,6 +194,14 @@ class JointStore:
         gone.update(self._project.forget(ours, filters, now=now) if ours else ())
         return [id_ for id_ in dict.fromkeys(ids) if id_ in gone]
 
+    def footprint(self, ids: Collection[int], *, tenant: str) -> Mapping[str, int]:
+        """Return how many rows of both databases hold content of memories of a tenant, by place."""
+        ours, theirs = _parted([*ids])
+        found = Counter(self._project.footprint(ours, tenant=tenant))
+        if theirs:
+            found.update(self._personal.attempt(lambda store: store.footprint(theirs, tenant=tenant)) or {})
+        return found
+
     def history(self, id_: int, filters: Filters) -> list[Change]:
         """Return the history of a visible memory, oldest first."""
         if id_ <= PERSONAL_IDS:
@@ -218,6 +227,16 @@ class JointStore:
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
         """Store a session's summary with the project."""
         self._project.summarise(owner, summary)
+
+    def drop_summaries(self, owner: Owner, sessions: Collection[str] | None = None) -> int:
+        """Erase the summaries of sessions of an owner, of all its sessions if `None`; return their number."""
+        return self._project.drop_summaries(owner, sessions)
+
+    def drop_owner(self, owner: Owner) -> None:
+        """Delete every row of an owner without memories, also those that tell that one was forgotten."""
+        self._project.drop_owner(owner)
+        if (store := self._personal.there()) is not None:
+            store.drop_owner(owner)
 
     # --- Capture ------------------------------------------------------------------------------------------------
 

@@ -157,6 +157,9 @@ class MemoryStore(Protocol):
         A memory that names a forgotten one in `superseded_by` names none from then on, and stays ended.
         """
 
+    def footprint(self, ids: Collection[int], *, tenant: str) -> Mapping[str, int]:
+        """Return how many rows hold content of memories of a tenant, by place; of forgotten memories none do."""
+
     def history(self, id_: int, filters: Filters) -> list[Change]:
         """Return the history of a visible memory, oldest first, without changes in other stores."""
 
@@ -168,6 +171,15 @@ class MemoryStore(Protocol):
 
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
         """Store the summary of an agent's session in place of an earlier one."""
+
+    def drop_summaries(self, owner: Owner, sessions: Collection[str] | None = None) -> int:
+        """Erase the summaries of sessions of an owner, of all its sessions if `None`; return their number."""
+
+    def drop_owner(self, owner: Owner) -> None:
+        """Delete every row of an owner without memories, also those that tell that one was forgotten.
+
+        No other process may write memories of the owner at the same time; an owner with memories stays.
+        """
 
     def spent(self, owner: Owner, day: date) -> CaptureSpend:
         """Return what the capture of an owner's memories has taken on a day."""

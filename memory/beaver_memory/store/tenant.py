@@ -156,6 +156,10 @@ class TenantStore:
         """Erase text, terms, embeddings and the texts in the history of visible memories; return their ids."""
         return self._ask(lambda store: store.forget(ids, self._inner_filters(filters), now=now))
 
+    def footprint(self, ids: Collection[int], *, tenant: str) -> Mapping[str, int]:
+        """Return how many rows hold content of memories of a tenant, by place."""
+        return self._ask(lambda store: store.footprint(ids, tenant=self._inner_name(tenant)))
+
     def history(self, id_: int, filters: Filters) -> list[Change]:
         """Return the history of a visible memory, oldest first, without changes in other stores."""
         return self._ask(lambda store: store.history(id_, self._inner_filters(filters)))
@@ -173,6 +177,14 @@ class TenantStore:
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
         """Store the summary of an agent's session in place of an earlier one."""
         self._ask(lambda store: store.summarise(self._inner_owner(owner), summary))
+
+    def drop_summaries(self, owner: Owner, sessions: Collection[str] | None = None) -> int:
+        """Erase the summaries of sessions of an owner, of all its sessions if `None`; return their number."""
+        return self._ask(lambda store: store.drop_summaries(self._inner_owner(owner), sessions))
+
+    def drop_owner(self, owner: Owner) -> None:
+        """Delete every row of an owner without memories, also those that tell that one was forgotten."""
+        self._ask(lambda store: store.drop_owner(self._inner_owner(owner)))
 
     # --- Capture ------------------------------------------------------------------------------------------------
 

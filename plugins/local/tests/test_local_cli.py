@@ -1,6 +1,5 @@
 """`beaver memory local`: as `beaver` runs it, each command a process of its own; and over a host in this process."""
 
-import asyncio
 import json
 import os
 import signal
@@ -11,18 +10,13 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from privileges import without_override
 from processes import Ran, environment, run_beaver
 
-from beaver_hooks import Host
-from beaver_hooks.config import Config
-from beaver_hooks.config.model import Memory
-from beaver_hooks.state_folder import plugin_folder
-from beaver_hooks_local import make_plugin, upgrade_bar
+from beaver_hooks_local import upgrade_bar
 from beaver_hooks_local.cli import embedders, group
 from beaver_hooks_local.cli.json_lines import LONGEST_LINE, InvalidMemory, from_fields, read_lines
 from beaver_hooks_local.cli.pipe import lines
@@ -35,6 +29,7 @@ from beaver_memory.embedding.models import Installed
 from beaver_memory.embedding.speed import Bench
 from beaver_memory.errors import StoreError
 from beaver_memory.records import Owner
+from beaver_memory.runtime.erasure import COPIES, REMOTE
 from beaver_memory.runtime.examination import Examination
 from beaver_memory.runtime.gates import WriteGate
 from beaver_memory.search.terms import Analyser
@@ -43,6 +38,10 @@ from beaver_toolkit.redaction.redactor import Redactor
 
 STABLE = "Billing is deployed from the branch stable."
 QUESTION = "From which branch is billing deployed?"
+FORGOT = f"""Forgot 1 memory: texts, vectors and the texts in the history are erased.
+Erased rows and files: memories 1.
+Out of reach: {COPIES}; {REMOTE}.
+"""
 CREDENTIAL = "sk-not-a-real-one-0123456789"
 
 
@@ -70,69 +69,6 @@ def configure(path, **section):
 def local(beaver):
     """Return what runs `beaver memory local`."""
     return lambda *words, stdin="": beaver("memory", "local", *words, stdin=stdin)
-
-
-class HostShell:
-    """A shell over a host in this process, opened for each call."""
-
-    def __init__(self, folder, section):
-        self.folder_of_state, self.section = folder, section
-        self.quoting = lambda _: 0
-
-    def call(self, function):
-        return asyncio.run(self._call(function))
-
-    def folder(self):
-        return plugin_folder(self.folder_of_state, "local")
-
-    person_folder = folder
-
-    def quoting_sessions(self, texts):
-        self.asked = list(texts)
-        return self.quoting(texts)
-
-    async def _call(self, function):
-        config = Config(memory=Memory(sections={"local": self.section}))
-        plugin = make_plugin()
-        async with Host({"local": plugin}, config=config, state_folder=self.folder_of_state):
-            return await function(plugin)
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys):
-    """Return what runs a command of the group in this process; `terminal` makes all three streams look like one.
-
-    Its `section` is the configuration of the memory.
-    """
-    section = {"enabled": True, "embedding": {"provider": "none"}}
-    monkeypatch.setenv("COLUMNS", "120")
-    shell = HostShell(tmp_path / "state", section)
-
-    def run(*words, stdin="", terminal=False):
-        (tmp_path / "stdin").write_bytes(stdin if isinstance(stdin, bytes) else stdin.encode())
-        with (tmp_path / "stdin").open() as typed, monkeypatch.context() as patch:
-            patch.setattr(sys, "stdin", typed)
-            for each in (sys.stdin, sys.stdout, sys.stderr):
-                patch.setattr(each, "isatty", lambda: terminal, raising=False)
-            code = _code([*map(str, words)], shell)
-        out, err = capsys.readouterr()
-        return Ran(out=out, err=err, code=code)
-
-    run.section, run.shell = section, shell
-    return run
-
-
-def _code(words, shell):
-    try:
-        return group.main(words, obj=shell, standalone_mode=False) or 0
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except click.Abort:
-        return 130
-    except PluginError as error:
-        click.echo(f"Error: {error}", err=True)
-        return 6
 
 
 def database(tmp_path):
@@ -469,7 +405,8 @@ def test_forget_shows_asks_and_erases(local, beaver, tmp_path):
         "there is no terminal to ask for confirmation; add --yes" in refused.err,
         len(kept),
     )
-    assert {"dry_run": False, "forgotten": [{"id": 1}], "quoting_sessions": 0} == gone.json
+    counts = {"quoting_sessions": 0, "erased": {"memories": 1}, "left": {}, "unreached": [COPIES, REMOTE]}
+    assert {"dry_run": False, "forgotten": [{"id": 1}], **counts} == gone.json
     assert [] == [path.name for path in files if b"deployed from" in path.read_bytes()]
     assert [2] == [each["id"] for each in local("list", "--json").json["memories"]]
     assert 1 == sum(event["name"] == "memory_forgotten" for event in events)
@@ -871,7 +808,7 @@ def test_forget_says_what_it_did(here):
     ran = here("forget", 1, "--yes")
 
     assert (True, [STABLE]) == (dry["dry_run"], [each["title"] for each in dry["forgotten"]])
-    assert "Forgot 1 memory: texts, vectors and the texts in the history are erased.\n" == ran.out
+    assert FORGOT == ran.out
     assert (
         "Nothing was forgotten; without --dry-run, 1 memory would be."
         in (here("add", "x"), here("forget", 2, "--dry-run"))[1].out
@@ -900,7 +837,7 @@ def test_forget_where_the_sessions_cannot_be_read(here):
     here.shell.quoting = fail
     ran = here("forget", 1, "--yes")
 
-    assert (0, "Forgot 1 memory: texts, vectors and the texts in the history are erased.\n") == (ran.code, ran.out)
+    assert (0, FORGOT) == (ran.code, ran.out)
     assert "It is unknown whether stored sessions quote what was forgotten. They are locked.\n" == ran.err
 
 
@@ -1056,7 +993,7 @@ def test_a_database_that_is_brought_over_is_shown(monkeypatch, capsys, total, sh
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_many_that_were_added_are_counted(tmp_path, monkeypatch, capsys, terminal):
+def test_many_that_were_added_are_counted(here, monkeypatch, capsys, terminal):
     """An import on a terminal ends with the number of new memories and the command that embeds them."""
     read, write = os.pipe()
     os.write(write, b'{"title": "one"}\n{"title": "two"}\n{"title": "one"}\n')
@@ -1064,7 +1001,7 @@ def test_many_that_were_added_are_counted(tmp_path, monkeypatch, capsys, termina
     with os.fdopen(read) as typed:
         monkeypatch.setattr(sys, "stdin", typed)
         monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-        code = _code(["add", "--json-lines"], HostShell(tmp_path, {"enabled": True, "embedding": {"provider": "none"}}))
+        code = here.code("add", "--json-lines")
 
     said = "Added 2 memories; `beaver memory reindex` embeds them now.\n" if terminal else ""
     assert (0, True) == (code, capsys.readouterr().err.endswith(said))

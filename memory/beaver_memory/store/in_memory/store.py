@@ -114,6 +114,11 @@ class InMemoryStore:
         with self._locked() as database:
             return writes.forget(database, ids, filters, now)
 
+    def footprint(self, ids: Collection[int], *, tenant: str) -> Mapping[str, int]:
+        """Return how many rows hold content of memories of a tenant, by place."""
+        with self._locked() as database:
+            return writes.footprint(database, tenant, ids)
+
     def history(self, id_: int, filters: Filters) -> list[Change]:
         """Return the visible history of a visible memory, oldest first; changes in hidden stores are left out."""
         with self._locked() as database:
@@ -138,6 +143,22 @@ class InMemoryStore:
         kept = _cleaned_summary(summary)
         with self._locked() as database:
             database.made(owner).summaries[kept.agent, kept.session] = kept
+
+    def drop_summaries(self, owner: Owner, sessions: Collection[str] | None = None) -> int:
+        """Erase the summaries of sessions of an owner, of all its sessions if `None`; return their number."""
+        wanted = None if sessions is None else {*map(cleaned, sessions)}
+        with self._owned(owner) as table:
+            gone = [key for key in table.summaries if wanted is None or key[1] in wanted]
+            for key in gone:
+                del table.summaries[key]
+            return len(gone)
+
+    def drop_owner(self, owner: Owner) -> None:
+        """Delete every row of an owner without memories, also those that tell that one was forgotten."""
+        with self._locked() as database:
+            table = database.table(owner)
+            if table is not None and not table.rows:
+                del database.tables[table.owner]
 
     # --- Capture ------------------------------------------------------------------------------------------------
 

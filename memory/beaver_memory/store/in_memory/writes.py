@@ -1,5 +1,6 @@
 """Adds, changes and forgets memories."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -76,6 +77,19 @@ def forget(database: Database, ids: Iterable[int], filters: Filters, now: dateti
         for row in [row for row in table.rows.values() if row.memory.superseded_by in gone]:
             _alter(table, row, event="UPDATE", now=moment(micros(now)), fields={"superseded_by": None})
     return gone
+
+
+def footprint(database: Database, tenant: str, ids: Iterable[int]) -> dict[str, int]:
+    """Return how many rows hold content of memories, by place."""
+    homes, found = database.tenant(tenant).homes, Counter[str]()
+    for id_ in {*ids} & homes.keys():
+        row = homes[id_].rows[id_]
+        found["memories"] += 1
+        found["evidence"] += bool(row.memory.evidence)
+        found["vectors"] += sum(id_ in rows for rows in homes[id_].vectors.values())
+        found["history"] += sum(bool(each.old or each.new) for each in row.history)
+        found["labels"] += len(row.labels)
+    return dict(found)
 
 
 def restore(database: Database, owner: Owner, copies: Iterable[MemoryCopy]) -> None:

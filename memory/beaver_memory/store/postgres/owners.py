@@ -20,6 +20,18 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 MOST_KNOWN = 10_000
+
+_DROPS = (
+    "drop_history",
+    "drop_embeddings",
+    "drop_embedded",
+    "drop_summaries",
+    "drop_days",
+    "drop_turns",
+    "drop_rows",
+    "drop_owner",
+)
+"""The statements that delete the rows of an owner, in the order of their references."""
 BLOCK = 64
 """Ids that a process takes at once."""
 
@@ -69,6 +81,15 @@ class OwnerNumbers:
             connection.execute(_SQL["add_owner"], {"tenant": tenant, "name": cleaned(owner.user)})
             known = self.key(connection, owner)
         return known
+
+    def drop(self, connection: Any, owner: Owner) -> None:
+        """Delete every row of an owner, unless it has memories. Within a transaction."""
+        key = self.key(connection, owner)
+        if key is not None and not live(connection, key):
+            given = {"tenant": key.tenant, "owner": key.owner}
+            for statement in _DROPS:
+                connection.execute(_SQL[statement], given)
+            self._owners.pop(owner, None)
 
     def _give_tenant(self, connection: Any, name: str) -> int:
         while not (known := self.tenant(connection, name)):

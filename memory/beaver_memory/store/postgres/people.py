@@ -1,5 +1,6 @@
 """Reads people, and reads and writes summaries of sessions."""
 
+from collections.abc import Collection
 from itertools import islice
 from typing import Any
 
@@ -50,3 +51,10 @@ def summarise(connection: Any, key: OwnerKey, owner: Owner, summary: SessionSumm
     checksum = texts_checksum(owner, *values.values(), *numbers.values())
     given = {"tenant": key.tenant, "owner": key.owner, "checksum": checksum} | values | numbers
     connection.execute(_SQL["set_summary"], given)
+
+
+def drop_summaries(connection: Any, key: OwnerKey, sessions: Collection[str] | None) -> int:
+    """Erase the summaries of sessions, of all sessions if `None`; return their number."""
+    named = None if sessions is None else [*map(cleaned, sessions)]
+    given = {"tenant": key.tenant, "owner": key.owner, "sessions": named}
+    return int(connection.execute(_SQL["drop_summaries"], given).rowcount)

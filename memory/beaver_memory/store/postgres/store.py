@@ -193,6 +193,11 @@ class PostgresStore:
             every = seen(connection, self._owners, Filters(owners=filters.owners, lapsed=True, now=now))
             return update.forget(connection, which, every, ids, now)
 
+    def footprint(self, ids: Collection[int], *, tenant: str) -> Mapping[str, int]:
+        """Return how many rows hold content of memories of a tenant, by place."""
+        with self._connector.reading() as connection:
+            return update.footprint(connection, self._owners.tenant(connection, tenant), usable(ids))
+
     def history(self, id_: int, filters: Filters) -> list[Change]:
         """Return the visible history of a visible memory, oldest first; changes in hidden stores are left out."""
         with self._seen(filters, moment=True) as (connection, which):
@@ -215,6 +220,16 @@ class PostgresStore:
         """Store a session's summary in place of an earlier one."""
         with self._connector.reading() as connection:
             people.summarise(connection, self._owners.give(connection, owner), owner, summary)
+
+    def drop_summaries(self, owner: Owner, sessions: Collection[str] | None = None) -> int:
+        """Erase the summaries of sessions of an owner, of all its sessions if `None`; return their number."""
+        with self._owned(owner) as (connection, key):
+            return people.drop_summaries(connection, key, sessions)
+
+    def drop_owner(self, owner: Owner) -> None:
+        """Delete every row of an owner without memories, also those that tell that one was forgotten."""
+        with self._connector.writing() as connection:
+            self._owners.drop(connection, owner)
 
     # --- Capture ------------------------------------------------------------------------------------------------
 

@@ -23,6 +23,9 @@ from beaver_memory.texts import cleaned, micros
 
 _SQL = postgres_queries("update")
 
+PLACES = ("memories", "evidence", "vectors", "history", "labels")
+"""The places that `footprint` counts."""
+
 _LABELLED = frozenset({"tags", "related_files", "related_people"})
 _NOTHING: Mapping[str, Any] = {
     **dict.fromkeys(("store", "type", "scope", "project", "session", "agent", "source", "speaker", "origin"), ""),
@@ -87,6 +90,12 @@ def forget(connection: Any, seen: Seen, every: Seen, ids: Sequence[int], now: da
     for (id_,) in connection.execute(_SQL["predecessors"], gone).fetchall() if found else ():
         change(connection, every, id_, event="UPDATE", now=now, fields={"superseded_by": None})
     return [id_ for id_ in dict.fromkeys(ids) if id_ in found]
+
+
+def footprint(connection: Any, tenant: int, ids: Iterable[int]) -> dict[str, int]:
+    """Return how many rows hold content of memories, by place; see `MemoryStore.footprint`."""
+    row = connection.execute(_SQL["footprint"], {"tenant": tenant, "ids": [*ids]}).fetchone()
+    return dict(zip(PLACES, map(int, row), strict=True))
 
 
 def touch(connection: Any, tenant: int, ids: Iterable[int], now: datetime) -> None:

@@ -15,6 +15,21 @@ _SQL = sqlite_queries("owners")
 
 MOST_KNOWN = 10_000
 
+_DROPS = (
+    "drop_history",
+    "drop_embeddings",
+    "drop_labels",
+    "drop_unembedded",
+    "drop_archive",
+    "drop_summaries",
+    "drop_people",
+    "drop_days",
+    "drop_turns",
+    "drop_rows",
+    "drop_owner",
+)
+"""The statements that delete the rows of an owner, in the order of their references."""
+
 OwnerKey = tuple[int, int]
 """The number of a tenant, and the number of one of its owners, which is unique in the file, too."""
 
@@ -84,6 +99,15 @@ class OwnerNumbers:
         connection.execute(_SQL["add_tenant"], (tenant,))
         added = connection.execute(_SQL["add_owner"], (tenant, user)).get
         return int(added[0]), int(added[1])
+
+    def drop(self, connection: apsw.Connection, owner: Owner) -> None:
+        """Delete every row of an owner, unless it has memories."""
+        key = self.find(connection, owner)
+        if key is not None and not live(connection, key):
+            for statement in _DROPS:
+                connection.execute(_SQL[statement], {"tenant": key[0], "owner": key[1]})
+            connection.execute(_SQL["lower_last_indexed"])
+            self._keys.pop(owner, None)
 
     def _remember(self, owner: Owner, key: OwnerKey) -> OwnerKey:
         if len(self._keys) >= MOST_KNOWN:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -151,3 +151,10 @@ def summarise(connection: apsw.Connection, key: OwnerKey, owner: Owner, summary:
         micros(summary.created_at),
     )
     connection.execute(_SQL["set_summary"], (*key, *values, texts_checksum(owner, *values)))
+
+
+def drop_summaries(connection: apsw.Connection, key: OwnerKey, sessions: Collection[str] | None) -> int:
+    """Erase the summaries of sessions, of all sessions if `None`; return their number."""
+    named = None if sessions is None else json.dumps([*map(cleaned, sessions)])
+    connection.execute(_SQL["drop_summaries"], (*key, named))
+    return connection.changes()

@@ -194,6 +194,11 @@ class SqliteStore:
             self._connector.empty_log()
         return gone
 
+    def footprint(self, ids: Collection[int], *, tenant: str) -> Mapping[str, int]:
+        """Return how many rows hold content of memories of a tenant, by place."""
+        with self._connector.reading() as connection:
+            return update.footprint(connection, tenant_number(connection, tenant), ids)
+
     def history(self, id_: int, filters: Filters) -> list[Change]:
         """Return the visible history of a visible memory, oldest first; changes in hidden stores are left out."""
         with self._seen(filters) as (connection, owners):
@@ -217,6 +222,21 @@ class SqliteStore:
         """Store a session's summary in place of an earlier one."""
         with self._connector.writing() as connection:
             people.summarise(connection, self._connector.owners.give(connection, owner), owner, summary)
+
+    def drop_summaries(self, owner: Owner, sessions: Collection[str] | None = None) -> int:
+        """Erase the summaries of sessions of an owner, of all its sessions if `None`; return their number."""
+        with self._connector.writing() as connection:
+            key = self._connector.owners.find(connection, owner)
+            dropped = 0 if key is None else people.drop_summaries(connection, key, sessions)
+        if dropped:
+            self._connector.empty_log()
+        return dropped
+
+    def drop_owner(self, owner: Owner) -> None:
+        """Delete every row of an owner without memories, also those that tell that one was forgotten."""
+        with self._connector.writing() as connection:
+            self._connector.owners.drop(connection, owner)
+        self._connector.empty_log()
 
     # --- Capture ------------------------------------------------------------------------------------------------
 

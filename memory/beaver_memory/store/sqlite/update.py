@@ -93,6 +93,14 @@ def _release(connection: apsw.Connection, owners: TenantOwners, gone: Collection
         change(connection, owners, id_, every, event="UPDATE", now=now, fields={"superseded_by": None})
 
 
+def footprint(connection: apsw.Connection, tenant: int, ids: Iterable[int]) -> dict[str, int]:
+    """Return how many rows hold content of memories, by place; see `MemoryStore.footprint`."""
+    rows: list[tuple[Any, ...]] = connection.execute(
+        _SQL["footprint"], {"tenant": tenant, "ids": json.dumps([*ids])}
+    ).fetchall()
+    return {str(place): int(count) for place, count in rows}
+
+
 def _forget_damaged(
     connection: apsw.Connection, owners: TenantOwners, ids: Sequence[int], filters: Filters, now: datetime
 ) -> list[int]:

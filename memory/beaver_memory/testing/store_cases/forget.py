@@ -2,8 +2,9 @@
 
 from datetime import timedelta
 
-from beaver_memory.records import Owner
-from beaver_memory.store.protocol import IndexRow
+from beaver_memory.patterns import Pattern
+from beaver_memory.records import Owner, SessionSummary
+from beaver_memory.store.protocol import IndexRow, SingleStore
 from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, holds, looking, new, titles, using
 
 LATER = NOW + timedelta(minutes=5)
@@ -77,7 +78,66 @@ def what_has_lapsed_is_forgotten(open_store: OpenStore) -> None:
         agree([], store.check())
 
 
+def counted_in_each_place(open_store: OpenStore) -> None:
+    """The rows that hold content of memories are counted by place, and none is left of a forgotten memory."""
+    with using(open_store) as store:
+        gone, left = store.add([new("gone", tags=("t",), evidence="said so"), new("left", tags=("t",))], now=NOW)
+        store.put_vectors(Owner(), "m", [(gone, b"1"), (left, b"2")])
+        store.change(gone, looking(), event="PIN", now=LATER, pinned=True)
+        every = {"memories": 1, "evidence": 1, "vectors": 1, "history": 1, "labels": 1}
+        rows = {place: count for place, count in store.footprint([gone], tenant="").items() if count}
+        agree(every, rows, "before")
+        agree({}, {place: n for place, n in store.footprint([gone], tenant="x").items() if n}, "of another tenant")
+        store.forget([gone], looking(), now=LATER)
+        agree({}, {place: n for place, n in store.footprint([gone], tenant="").items() if n}, "after")
+        agree(1, store.footprint([gone, left], tenant="")["memories"], "of the other")
+
+
+def summaries_of_sessions(open_store: OpenStore) -> None:
+    """The summaries of some sessions of an owner are erased, or of all, and no other owner's."""
+    ann = Owner(user="ann")
+    with using(open_store) as store:
+        agree(0, store.drop_summaries(ann), "of an owner without memories")
+        for owner in (Owner(), ann):
+            for session in ("s", "t", "u"):
+                store.summarise(owner, SessionSummary(session=session, request="one", created_at=NOW))
+        agree(1, store.drop_summaries(Owner(), ("s", "x")), "of a session")
+        agree(["t", "u"], _sessions(store, Owner()), "of the others")
+        agree((2, 0), (store.drop_summaries(Owner()), store.drop_summaries(Owner())), "of all")
+        agree(["s", "t", "u"], _sessions(store, ann), "of another owner")
+
+
+def dropped_owner(open_store: OpenStore) -> None:
+    """An owner without memories leaves no row, and one with memories stays; others and new memories are as before."""
+    ann = Owner(user="ann")
+    with using(open_store) as store:
+        (left,) = store.add([new("left")], now=NOW)
+        (gone,) = store.add([new("gone", owner=ann, tags=("t",), related_people=("Bob",))], now=NOW)
+        store.summarise(ann, SessionSummary(session="s", created_at=NOW))
+        store.mark_captured(ann, ["turn"])
+        store.matching([Pattern(text="gone")], looking(), limit=9)
+        store.drop_owner(ann)
+        agree(["gone"], titles(store.get([gone], looking(owners=(ann,)))), "with memories")
+        store.forget([gone], looking(owners=(ann,)), now=LATER)
+        store.drop_owner(ann)
+        store.drop_owner(ann)
+        agree(([], set(), 0), (_sessions(store, ann), store.captured(ann, ["turn"]), store.last_version(ann)), "rows")
+        (later,) = store.add([new("later words", owner=ann)], now=NOW)
+        holds(later > gone)
+        both = looking(owners=(ann, Owner()))
+        agree([later], store.matching([Pattern(text="later words")], both, limit=9), "the word index")
+        agree(["left", "later words"], titles(store.get([left, later], both)), "get")
+        agree([], store.check())
+
+
+def _sessions(store: SingleStore, owner: Owner) -> list[str]:
+    return sorted(each.session for each in store.summaries(owner, limit=9))
+
+
 CASES = (
+    counted_in_each_place,
+    dropped_owner,
+    summaries_of_sessions,
     forgotten_everywhere,
     forgotten_once,
     what_has_lapsed_is_forgotten,

@@ -35,3 +35,28 @@ SELECT o.owner, t.name, o.name
 FROM owners AS o
 JOIN tenants AS t ON t.tenant = o.tenant
 WHERE o.tenant = %(tenant)s
+
+-- name: drop_history
+DELETE FROM history
+WHERE tenant = %(tenant)s AND memory IN (SELECT id FROM observations WHERE tenant = %(tenant)s AND owner = %(owner)s)
+
+-- name: drop_embeddings
+DELETE FROM embeddings WHERE tenant = %(tenant)s AND owner = %(owner)s
+
+-- name: drop_embedded
+DELETE FROM embedded WHERE tenant = %(tenant)s AND owner = %(owner)s
+
+-- name: drop_summaries
+DELETE FROM session_summaries WHERE tenant = %(tenant)s AND owner = %(owner)s
+
+-- name: drop_days
+DELETE FROM capture_days WHERE tenant = %(tenant)s AND owner = %(owner)s
+
+-- name: drop_turns
+DELETE FROM captured_turns WHERE tenant = %(tenant)s AND owner = %(owner)s
+
+-- name: drop_rows
+DELETE FROM observations WHERE tenant = %(tenant)s AND owner = %(owner)s
+
+-- name: drop_owner
+DELETE FROM owners WHERE tenant = %(tenant)s AND owner = %(owner)s

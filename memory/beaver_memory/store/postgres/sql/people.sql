@@ -28,3 +28,8 @@ ON CONFLICT (tenant, owner, agent, session) DO UPDATE SET
     request = excluded.request, outcome = excluded.outcome, decisions = excluded.decisions,
     open_items = excluded.open_items, observation_count = excluded.observation_count, created_at = excluded.created_at,
     checksum = excluded.checksum
+
+-- name: drop_summaries
+DELETE FROM session_summaries
+WHERE tenant = %(tenant)s AND owner = %(owner)s
+    AND (%(sessions)s::text[] IS NULL OR session = ANY(%(sessions)s::text[]))

@@ -48,3 +48,21 @@ DELETE FROM texts WHERE tenant = %(tenant)s AND id = ANY(%(ids)s::bigint[])
 
 -- name: drop_history
 DELETE FROM history WHERE tenant = %(tenant)s AND memory = ANY(%(ids)s::bigint[])
+
+-- name: footprint
+-- The rows that hold content of memories, by place.
+SELECT
+    (
+        SELECT count(*) FROM observations
+        WHERE tenant = %(tenant)s AND id = ANY(%(ids)s::bigint[]) AND deleted_at IS NULL
+    ),
+    (SELECT count(*) FROM texts WHERE tenant = %(tenant)s AND id = ANY(%(ids)s::bigint[]) AND evidence != ''),
+    (SELECT count(*) FROM embeddings WHERE tenant = %(tenant)s AND memory = ANY(%(ids)s::bigint[])),
+    (
+        SELECT count(*) FROM history
+        WHERE tenant = %(tenant)s AND memory = ANY(%(ids)s::bigint[]) AND (old != '{}' OR new != '{}')
+    ),
+    (
+        SELECT coalesce(sum(cardinality(labels)), 0) FROM observations
+        WHERE tenant = %(tenant)s AND id = ANY(%(ids)s::bigint[])
+    )

@@ -22,3 +22,41 @@ SELECT t.name, w.user FROM owners AS w JOIN tenants AS t ON t.number = w.tenant 
 
 -- name: live
 SELECT live FROM owners WHERE tenant = ? AND number = ?
+
+-- name: drop_history
+DELETE FROM observation_history
+WHERE tenant = :tenant AND memory IN (SELECT id FROM observations WHERE tenant = :tenant AND owner = :owner)
+
+-- name: drop_embeddings
+DELETE FROM observation_embeddings WHERE tenant = :tenant AND owner = :owner
+
+-- name: drop_labels
+DELETE FROM observation_labels WHERE tenant = :tenant AND owner = :owner
+
+-- name: drop_unembedded
+DELETE FROM unembedded WHERE tenant = :tenant AND owner = :owner
+
+-- name: drop_archive
+DELETE FROM observation_archive WHERE tenant = :tenant AND owner = :owner
+
+-- name: drop_summaries
+DELETE FROM session_summaries WHERE tenant = :tenant AND owner = :owner
+
+-- name: drop_people
+DELETE FROM people WHERE tenant = :tenant AND owner = :owner
+
+-- name: drop_days
+DELETE FROM capture_days WHERE tenant = :tenant AND owner = :owner
+
+-- name: drop_turns
+DELETE FROM captured_turns WHERE tenant = :tenant AND owner = :owner
+
+-- name: drop_rows
+DELETE FROM observations WHERE tenant = :tenant AND owner = :owner
+
+-- name: drop_owner
+DELETE FROM owners WHERE tenant = :tenant AND number = :owner
+
+-- name: lower_last_indexed
+-- The next row may get the number of one that is gone, and is not in the word index yet.
+UPDATE indexed_words SET last = min(last, (SELECT coalesce(max(row), 0) FROM observations))

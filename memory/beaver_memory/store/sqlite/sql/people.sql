@@ -40,3 +40,7 @@ INSERT OR REPLACE INTO session_summaries (
     tenant, owner, agent, session, request, outcome, decisions, open_items, observation_count, created_at, checksum
 )
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: drop_summaries
+DELETE FROM session_summaries
+WHERE tenant = ?1 AND owner = ?2 AND (?3 IS NULL OR session IN (SELECT value FROM json_each(?3)))

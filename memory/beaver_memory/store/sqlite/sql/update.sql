@@ -67,3 +67,22 @@ WHERE tenant = ? AND owner = ?
 
 -- name: drop_unmentioned_people
 DELETE FROM people WHERE tenant = ? AND owner = ? AND mention_count = 0
+
+-- name: footprint
+-- The rows that hold content of memories, by place.
+WITH wanted AS MATERIALIZED (SELECT value AS id FROM json_each(:ids))
+SELECT 'memories', count(*)
+FROM observations
+WHERE tenant = :tenant AND id IN wanted AND (deleted_at IS NULL OR title != '' OR narrative != '' OR evidence != '')
+UNION ALL
+SELECT 'evidence', count(*) FROM observations WHERE tenant = :tenant AND id IN wanted AND evidence != ''
+UNION ALL
+SELECT 'vectors', count(*) FROM observation_embeddings WHERE tenant = :tenant AND memory IN wanted
+UNION ALL
+SELECT 'history', count(*)
+FROM observation_history
+WHERE tenant = :tenant AND memory IN wanted AND (old != '{}' OR new != '{}')
+UNION ALL
+SELECT 'labels', count(*) FROM observation_labels WHERE tenant = :tenant AND memory IN wanted
+UNION ALL
+SELECT 'archive', count(*) FROM observation_archive WHERE tenant = :tenant AND original_observation_id IN wanted

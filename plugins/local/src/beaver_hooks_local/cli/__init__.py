@@ -8,12 +8,13 @@ import click
 
 from beaver_hooks_local.cli.add import add
 from beaver_hooks_local.cli.capture import capture
-from beaver_hooks_local.cli.change import forget, pin, unpin
+from beaver_hooks_local.cli.change import pin, unpin
 from beaver_hooks_local.cli.corrections import correct, review, undo
 from beaver_hooks_local.cli.embedders import embedder
 from beaver_hooks_local.cli.examine import examine
 from beaver_hooks_local.cli.explain import explain
 from beaver_hooks_local.cli.export import export
+from beaver_hooks_local.cli.forget import forget
 from beaver_hooks_local.cli.migrate import migrate
 from beaver_hooks_local.cli.move import move_global
 from beaver_hooks_local.cli.operation_commands import operation_commands

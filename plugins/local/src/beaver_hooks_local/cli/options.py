@@ -90,17 +90,20 @@ class OwnerOptions:
     Attributes:
         user: their owner.
         project: the project from which they are seen.
+        tenant: the tenant of that owner.
         narrowed: the options that narrow them, by the names that `Filters` has for them.
     """
 
     user: str | None = None
     project: str | None = None
+    tenant: str | None = None
     narrowed: dict[str, Any] = attrs.field(factory=dict)
 
     @property
     def sight(self) -> Visibility:
         """The sight of the user at the terminal, at full trust."""
-        scope = Scope(project=self.project) if self.project else Scope()
+        given = {"project": self.project, "tenant": self.tenant}
+        scope = Scope(**{name: value for name, value in given.items() if value})
         return Visibility.of_command(CommandContext(user=self.user, scope=scope, trust=Trust.FULL))
 
     def filters(self, memory: LocalMemory) -> Filters:
