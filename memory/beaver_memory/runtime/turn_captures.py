@@ -62,10 +62,11 @@ class TurnCaptures:
         was_injected: Callable[[str], bool] = never,
     ) -> bool:
         """Queue a committed turn, durably; return whether it was not there."""
-        content = TurnContent.of_turn(said, outcomes, was_injected, self._redactor)
-        return self._store.queue.put(
-            QueuedTurn(place=place, turn=turn, content=content.text, queued_at=self._clock.now())
-        )
+        now = self._clock.now()
+        # A capture that begins anew finds the memories of an earlier one by their time.
+        dated = (attrs.evolve(each, when=each.when or now) for each in said)
+        content = TurnContent.of_turn(dated, outcomes, was_injected, self._redactor)
+        return self._store.queue.put(QueuedTurn(place=place, turn=turn, content=content.text, queued_at=now))
 
     def waiting(self, owner: Owner) -> list[QueuedTurn]:
         """Return the turns of an owner that wait, in order."""
