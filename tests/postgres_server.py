@@ -64,6 +64,7 @@ TABLES = (
     "session_summaries",
     "capture_days",
     "captured_turns",
+    "waiting_turns",
 )
 
 

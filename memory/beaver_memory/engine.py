@@ -40,6 +40,9 @@ from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.writer import Writer
 
 DATABASE = "memory.db"
+MOST_WAITING = 10_000
+"""Waiting turns of an owner that forgetting looks at."""
+
 INDEXES = "index"
 
 OUT_OF_MEMORY = "out_of_memory"
@@ -189,7 +192,8 @@ class MemoryEngine:
         return self._writer.change(id_, filters, event=event, now=self._clock.now(), fields=fields)
 
     def forget(self, ids: Sequence[int], filters: Filters) -> list[int]:
-        """Erase visible memories, from all files; return their ids."""
+        """Erase visible memories, from all files, and the waiting turns that they rest on; return their ids."""
+        self._drop_waiting(ids, filters)
         try:
             gone = self.store.forget(ids, filters, now=self._clock.now())
         except StoreError:
@@ -390,6 +394,14 @@ class MemoryEngine:
             layer.erase(ids, filters.owners, model_of(self._serving.embedder()))
 
     # --- The databases ------------------------------------------------------------------------------------------
+
+    def _drop_waiting(self, ids: Sequence[int], filters: Filters) -> None:
+        """Erase the waiting turns that memories rest on: their capture would bring the memories back."""
+        rests = {(memory.owner, memory.origin) for memory in self.store.get(ids, filters) if memory.origin}
+        for owner in {owner for owner, _ in rests}:
+            for each in self.store.queue.waiting(owner, limit=MOST_WAITING):
+                if (owner, each.turn) in rests:
+                    self.store.queue.drop(owner, each.key)
 
     def _layers(self) -> list[Layer]:
         return self._each(lambda layer: layer)

@@ -279,3 +279,20 @@ class CaptureSpend:
             calls=self.calls + amount.calls,
             tokens=self.tokens + amount.tokens,
         )
+
+
+@attrs.frozen(kw_only=True)
+class QueuedSession:
+    """The turns of one caller in one place, which are captured together.
+
+    Attributes:
+        owner: of the memories.
+        session, project, agent: of the caller.
+        store: where the memories are kept.
+    """
+
+    owner: Owner
+    session: str = field(default="", converter=cleaned)
+    project: str = field(default="", converter=cleaned)
+    agent: str = field(default="", converter=cleaned)
+    store: Store = field(default=Store.PRIVATE, converter=Store)

@@ -12,10 +12,11 @@ import pytest
 
 from beaver_hostspecs import Secret
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import CaptureSpend, Owner, SessionSummary
+from beaver_memory.records import CaptureSpend, Owner, QueuedSession, SessionSummary
 from beaver_memory.store.candidate_store import Wanted
 from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.postgres.queries import FOLDER, postgres_queries
+from beaver_memory.store.turn_queue import QueuedTurn
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
 
 OWNER = Owner(tenant="acme", user="ann")
@@ -25,7 +26,7 @@ PACKED = struct.pack("<HII2Q2B", 1, 2, 2, 1, 2, 1, 1)
 WANTED = Wanted(terms=(1, 2), model="m", vector=b"12", width=5)
 PARTITIONED = (
     *("owners", "observations", "texts", "embeddings", "embedded", "history", "session_summaries"),
-    *("capture_days", "captured_turns"),
+    *("capture_days", "captured_turns", "waiting_turns"),
 )
 LEAF = re.compile(rf"({'|'.join(PARTITIONED)})_[0-9]+")
 WHOLE = ("preparation", "integrity", "rebuild_terms", "connector", "tenants", "restored")
@@ -137,6 +138,7 @@ def use(store):
     store.spent(OWNER, NOW.date())
     store.mark_captured(OWNER, ["t"])
     store.captured(OWNER, ["t"])
+    use_queue(store.queue)
     store.versions([OWNER], "m")
     store.last_version(OWNER)
     store.changed(OWNER, 0, limit=3)
@@ -153,6 +155,22 @@ def use(store):
     other = Owner(tenant="acme", user="other")
     store.forget(store.add([new("m", owner=other)], now=NOW), looking(owners=(other,)), now=NOW)
     store.drop_owner(other)
+
+
+def use_queue(queue):
+    """Call each method of the queue of turns, on turns of one owner."""
+    place = QueuedSession(owner=OWNER, session="s")
+    for name in ("t1", "t2"):
+        queue.put(QueuedTurn(place=place, turn=name, content="{}", queued_at=NOW))
+    queue.sessions_of("acme", NOW, limit=3, before=NOW)
+    first, second = queue.claim(place, NOW, limit=3)
+    queue.finish([first])
+    queue.postpone([second], None, "locked")
+    queue.owners_of("acme")
+    queue.waiting(OWNER, limit=3)
+    queue.retry(OWNER, NOW)
+    queue.drop(OWNER, second.key)
+    queue.erase(OWNER)
 
 
 def explained(connection, statement, values):

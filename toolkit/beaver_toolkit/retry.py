@@ -1,6 +1,7 @@
-"""Whether and when a request to a busy server is repeated. Pure: no clock, no network."""
+"""Whether and when work that failed is repeated. Pure: no clock, no network."""
 
 import math
+import random
 import re
 from collections.abc import Container
 from dataclasses import dataclass
@@ -41,6 +42,18 @@ class Retry:
         if wait is None:
             wait = self.first * 2.0**attempt
         return wait if wait <= self.longest else None
+
+
+def jittered(attempt: int, *, first: float, longest: float) -> float:
+    """Return the seconds after which work that failed is tried again, so that many workers do not try at once.
+
+    Args:
+        attempt: how often it was tried, from 1.
+        first: the pause after the first attempt; each further one is twice as long.
+        longest: the longest pause. The half or more of the pause is sure, and the rest is left to chance.
+    """
+    pause = min(longest, first * 2.0 ** min(attempt - 1, 64))
+    return pause * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
 
 
 def _seconds(retry_after: str | None, now: datetime) -> float | None:

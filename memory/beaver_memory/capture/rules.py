@@ -97,7 +97,12 @@ def _is_own(utterance: Utterance) -> bool:
 
 def asks_to_remember(text: str) -> bool:
     """Return whether a message asks to remember a statement in it."""
-    return bool(_asked(sentences(text), vocabulary_of(text))[0])
+    return bool(asked_statements(text))
+
+
+def asked_statements(text: str) -> list[str]:
+    """Return the statements that a message asks to remember."""
+    return [each.text for each in _asked(sentences(text), vocabulary_of(text))[0]]
 
 
 def _question(before: Sequence[Utterance]) -> str:

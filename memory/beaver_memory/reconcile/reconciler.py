@@ -1,7 +1,7 @@
 """Writes memories so that what no longer holds is not recalled beside what holds now."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import attrs
 
@@ -12,6 +12,9 @@ from beaver_memory.reconcile.decision import Decision, Judge, Outcome, Reconcile
 from beaver_memory.reconcile.rules import RuleJudge, other_words, with_keywords
 from beaver_memory.records import MOST_LABELS, Memory, NewMemory
 from beaver_memory.store.fingerprint import hash_of
+
+MOST_AT_ONCE = 100
+"""Memories of one owner that were said in the same moment, among which a replayed one is looked for."""
 
 
 class Reconciler:
@@ -39,11 +42,23 @@ class Reconciler:
             may_supersede: whether it may change other memories; a text that does not come from their owner may not.
         """
         now = self._clock.now()
+        if (done := self._replayed(new, now)) is not None:
+            # A worker ended after it stored the memory, and before it recorded the turn as captured.
+            return Reconciled(id=done.id, outcome="duplicate", mentions=done.mention_count, reason="same_origin")
         found = similar(self._engine, new, other_words(new), now)
         if any(_same(new, each) for each in found):
             return self._added(new, "exact")
         decision = self._judge.decide(new, found) if found else Decision(reason="no_candidate")
         return self._carried_out(new, decision, found, now, may_supersede=may_supersede)
+
+    def _replayed(self, new: NewMemory, now: datetime) -> Memory | None:
+        """Return the memory that an earlier capture of the same turn has stored, also if it has ended since."""
+        if not new.origin or new.created_at is None:
+            return None
+        then, more = new.created_at, timedelta(microseconds=1)
+        filters = attrs.evolve(own_filters(new, now), lapsed=True, after=then, before=then + more)
+        stored = self._engine.store.recent(filters, limit=MOST_AT_ONCE)
+        return next((each for each in stored if each.origin == new.origin and _same(new, each)), None)
 
     def supersede(self, new: NewMemory, ids: Sequence[int]) -> Reconciled:
         """Store a memory that corrects others: end those that lie at the same place, whatever they say."""

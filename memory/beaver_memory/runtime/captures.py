@@ -69,17 +69,23 @@ class Captures:
     def capture(self, request: CaptureRequest, was_injected: Callable[[str], bool] = never) -> CaptureReport:
         """Store the statements of a conversation that are worth it; see `CaptureRequest`."""
         owner = _owner(request.own)
+        request = self._without_captured(request, owner) if request.once else request
+        report = self.found(request, was_injected)
+        failed = any(each.outcome == "failed" for each in report.items)
+        if self._profile.enabled and not (request.dry_run or failed):
+            self._engine.store.mark_captured(owner, _turns(request))
+        return report
+
+    def found(self, request: CaptureRequest, was_injected: Callable[[str], bool] = never) -> CaptureReport:
+        """Store the statements of a conversation that are worth it; the caller records its turns as captured."""
+        owner = _owner(request.own)
         if request.store not in request.own.stores:
             raise InvalidRequest("store", "is one that this caller may not change")
-        request = self._without_captured(request, owner) if request.once else request
         request, findings = redacted_request(request, self._writes.redactor)
         extraction = self._extraction(request, owner) if self._profile.enabled else Extraction()
         occasion = self._occasion(request, owner, extraction.candidates, was_injected)
         judged = self._gates.judged((*fixes_of(request.outcomes), *extraction.candidates), occasion)
         items = [self._item(each, request, occasion) for each in judged]
-        failed = any(each.outcome == "failed" for each in items)
-        if self._profile.enabled and not (request.dry_run or failed):
-            self._engine.store.mark_captured(owner, _turns(request))
         spent = self._budget.spent(owner, occasion.when)
         return CaptureReport(
             items=tuple(items),

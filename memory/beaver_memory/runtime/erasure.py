@@ -39,12 +39,21 @@ class Erasure:
         if gone:
             summaries += sum(map(self._drop_orphans, request.own.owners))
         after = self._traces(ids, request)
+        more = {"summaries": summaries, "waiting turns": self._drop_waiting(request)}
         return ForgetReport(
             forgotten=tuple(gone),
-            erased={**(before - after), **({"summaries": summaries} if summaries else {})},
+            erased={**(before - after), **{place: count for place, count in more.items() if count}},
             left={place: count for place, count in self._rows(gone, request).items() if count},
             unreached=(*((SERVER,) if isinstance(self._location, PostgresLocation) else ()), COPIES, REMOTE),
         )
+
+    def _drop_waiting(self, request: ForgetRequest) -> int:
+        """Erase the waiting turns of a session, or of owners of whom everything is forgotten; return their number."""
+        queue, own = self._engine.store.queue, request.own
+        if request.session:
+            return sum(queue.erase(owner, request.session) for owner in own.owners)
+        narrows = any((own.types, own.tags, own.people, own.file, own.after, own.before, request.query))
+        return sum(queue.erase(owner, None) for owner in own.owners) if request.every and not narrows else 0
 
     def _drop_summaries(self, memories: Iterable[Memory]) -> int:
         """Erase the summaries of the sessions in which memories were said; return their number."""

@@ -77,6 +77,7 @@ from beaver_memory.runtime.requests import (
 )
 from beaver_memory.runtime.stores import tenant_store
 from beaver_memory.runtime.troubles import DAMAGE
+from beaver_memory.runtime.turn_captures import TurnCaptures
 from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS
 from beaver_toolkit.redaction.redactor import Redactor
 from beaver_toolkit.sqlite.errors import UNWRITABLE
@@ -99,6 +100,7 @@ class Operations:
         services: of the process.
 
     Attributes:
+        turns: captures turns by a queue.
         engine: the engine below, for the code that opened it; callers of operations leave it alone.
     """
 
@@ -113,10 +115,12 @@ class Operations:
         self.engine, self._embedder = engine, embedder
         self._profile, self._location, self._report = profile, location, services.report
         self._has_project = isinstance(location, PostgresLocation) and bool(location.project)
-        writes = MemoryWrites(engine, profile.capture, services, Redactor(profile.redaction))
+        redactor = Redactor(profile.redaction)
+        writes = MemoryWrites(engine, profile.capture, services, redactor)
         self._gate = writes.gate
         self._captures = Captures(writes, profile.capture, has_project=self.has_project)
         self._corrections = Corrections(writes)
+        self.turns = TurnCaptures(engine.store, self._captures, services, redactor)
         self._erasure = Erasure(engine, location)
         self.clock, self.trace, self.troubles = services.clock, services.trace, services.troubles
         self._touched: set[tuple[str, int]] = set()

@@ -1,4 +1,4 @@
-"""Takes the secrets out of a conversation before rules or a model look at it. Pure."""
+"""Takes the secrets out of a conversation before it is queued, and before rules or a model look at it. Pure."""
 
 from collections import Counter
 

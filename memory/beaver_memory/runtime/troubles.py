@@ -25,6 +25,9 @@ SQLITE_VEC = "sqlite_vec"
 PERSONAL = "personal_memory"
 """While the database of the person cannot be read; only the memories of the project are found then."""
 
+QUEUE = "queue"
+"""While turns that could not be captured wait for the user."""
+
 STORE = "store"
 """While the database on a server cannot be used; nothing is found or stored then."""
 

@@ -26,6 +26,7 @@ from beaver_memory.store.people import ranked
 from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.protocol import Analysed, SingleStore
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.store.turn_queue import TurnQueue
 
 T = TypeVar("T")
 
@@ -254,6 +255,11 @@ class JointStore:
     def mark_captured(self, owner: Owner, turns: Collection[str]) -> None:
         """Record in the project that an owner's memories were captured from turns."""
         self._project.mark_captured(owner, turns)
+
+    @property
+    def queue(self) -> TurnQueue:
+        """The turns of the project that wait to be captured."""
+        return self._project.queue
 
     # --- The whole store ----------------------------------------------------------------------------------------
 

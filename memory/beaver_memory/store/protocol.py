@@ -37,6 +37,7 @@ from beaver_memory.records import (
     Scope,
     SessionSummary,
 )
+from beaver_memory.store.turn_queue import TurnQueue
 
 
 @attrs.frozen(kw_only=True)
@@ -194,6 +195,10 @@ class MemoryStore(Protocol):
 
     def mark_captured(self, owner: Owner, turns: Collection[str]) -> None:
         """Record that an owner's memories were captured from turns."""
+
+    @property
+    def queue(self) -> TurnQueue:
+        """The turns that wait to be captured."""
 
     def settle(self, analyser: int, analyse: Callable[[Memory], Analysed]) -> None:
         """Bring all terms to one analyser: those of an older one are made anew, those of a newer one are refused.

@@ -7,8 +7,9 @@ from typing import Any, Protocol
 import attrs
 from attrs import field
 
-from beaver_memory.records import Change, Memory, Owner
+from beaver_memory.records import Change, Memory, Owner, QueuedSession
 from beaver_memory.store.protocol import IndexRow, SingleStore, VectorRow
+from beaver_memory.store.turn_queue import TurnQueue
 
 PART = "/"
 """Stands between a tenant and the name of its part."""
@@ -31,8 +32,24 @@ class MemoryCopy:
     history: tuple[Change, ...] = field(default=(), repr=False)
 
 
+class SharedTurnQueue(TurnQueue, Protocol):
+    """The turns of many tenants that wait to be captured."""
+
+    def sessions_of(
+        self, name: str | None, now: datetime, *, limit: int, before: datetime | None
+    ) -> list[QueuedSession]:
+        """Return the sessions of a tenant whose turns are due."""
+
+    def owners_of(self, name: str | None) -> list[Owner]:
+        """Return the owners of a tenant that have waiting turns."""
+
+
 class SharedStore(SingleStore, Protocol):
     """A store of many tenants. A tenant has its parts, `tenant/…`, with it."""
+
+    @property
+    def queue(self) -> SharedTurnQueue:
+        """The turns that wait to be captured."""
 
     def owners_of(self, tenant: str) -> list[Owner]:
         """Return the owners of a tenant that have memories."""

@@ -36,6 +36,7 @@ from beaver_memory.records import (
 from beaver_memory.store.candidate_store import CandidateRows, CandidateStore, Wanted
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
 from beaver_memory.store.shared import PART, MemoryCopy, SharedStore
+from beaver_memory.store.tenant_queue import TenantTurnQueue
 
 T = TypeVar("T")
 M = TypeVar("M", bound=NewMemory)
@@ -202,6 +203,11 @@ class TenantStore:
     def mark_captured(self, owner: Owner, turns: Collection[str]) -> None:
         """Record that an owner's memories were captured from turns."""
         self._ask(lambda store: store.mark_captured(self._inner_owner(owner), turns))
+
+    @property
+    def queue(self) -> TenantTurnQueue:
+        """The turns of the tenant that wait to be captured."""
+        return TenantTurnQueue(self._ask, self._tenant, inner=self._inner_owner, outer=self._outer_owner)
 
     # --- Questions of an index ----------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from beaver_memory.testing.store_cases import (
     supersession,
     tenants,
     texts,
+    turn_queue,
     upsert,
 )
 from beaver_memory.testing.store_cases.kit import Disagreement, OpenStore, StoreCase, case_of
@@ -35,6 +36,7 @@ STORE_CASES: tuple[StoreCase, ...] = tuple(
         *tenants.CASES,
         *analysers.CASES,
         *texts.CASES,
+        *turn_queue.CASES,
     )
 )
 

@@ -1,10 +1,16 @@
 """`capture`, `correct`, `undo` and `review` at the command line."""
 
+import contextlib
 import json
+from datetime import UTC, datetime
 from functools import partial
 
 import pytest
 from processes import environment, run_beaver
+
+from beaver_memory.records import Owner, QueuedSession
+from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.store.turn_queue import QueuedTurn
 
 SISTER = "My sister Anna lives in Lisbon with her two kids."
 RULE = "Always answer in short sentences without emojis."
@@ -46,6 +52,46 @@ def test_capture_and_correct(beaver):
     assert (kept["outcome"], corrected, found) == (
         "stored", f"[{kept['id'] + 1}] holds now, in place of [{kept['id']}].\n", ["Anna lives in Porto."],
     )  # fmt: skip
+
+
+@pytest.fixture
+def parked(run, tmp_path):
+    """A turn that failed too often."""
+    run("memory", "local", "list")
+    (path,) = (tmp_path / ".beaver").rglob("local/memory.db")
+    place, now = QueuedSession(owner=Owner(), session="s1"), datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
+    turn = QueuedTurn(place=place, turn="t1", content="{}", queued_at=now)
+    with contextlib.closing(SqliteStore.open(path)) as store:
+        store.queue.put(turn)
+        store.queue.postpone(store.queue.claim(place, now, limit=1), None, "ValueError")
+    return turn.key
+
+
+def test_queue(beaver, parked):
+    """A parked turn is listed without its text, retried, and erased by its key."""
+    row = {
+        "key": parked, "session": "s1", "queued": "2026-11-20 09:30", "attempts": 1, "state": "parked",
+        "error": "ValueError",
+    }  # fmt: skip
+    assert [row] == read(beaver("queue", "--json"))["waiting"]
+    assert [parked, "s1", "2026-11-20", "09:30", "1", "parked", "ValueError"] == beaver("queue").splitlines()[1].split()
+    assert {"retried": 1} == read(beaver("queue", "--retry", "--json"))
+    assert "The turn is erased.\n" == beaver("queue", "--drop", parked)
+    assert "No turn waits to be captured.\n" == beaver("queue")
+    assert "0 turns will be captured again.\n" == beaver("queue", "--retry")
+
+
+def test_forgetting_all(beaver, parked):
+    """Forgetting all memories of a user erases the turns that wait, too, though there are no memories."""
+    assert [parked] == [each["key"] for each in read(beaver("queue", "--json"))["waiting"]]
+    beaver("forget", "--all", "--yes")
+    assert [] == read(beaver("queue", "--json"))["waiting"]
+
+
+def test_queue_refusals(beaver):
+    """A key that no turn has, and two decisions at once, are refused."""
+    assert "No turn with this key waits" in beaver("queue", "--drop", "x", code=2)
+    assert "Choose one of --retry and --drop KEY" in beaver("queue", "--retry", "--drop", "x", code=2)
 
 
 def test_capture_of_a_transcript(beaver, tmp_path):

@@ -11,8 +11,11 @@ from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings, Memory
 from beaver_hooks_local import make_plugin
 from beaver_hooks_local.capture import turn_capture
-from beaver_hostspecs import Services
-from beaver_memory.runtime.capture_records import CapturedItem, CaptureReport
+from beaver_hostspecs import CommandContext, Services
+from beaver_memory.errors import StoreError
+from beaver_memory.records import Owner
+from beaver_memory.runtime.captures import Captures
+from beaver_memory.runtime.turn_captures import TurnCaptures
 
 SISTER = "My sister Anna lives in Lisbon with her two kids."
 BROTHER = "My brother Tom lives in Oslo and works as a nurse."
@@ -74,7 +77,7 @@ async def test_what_the_session_said_is_durable_when_the_plugin_answers(make_hos
             behind = await host.before_compaction(**ANN)
 
     assert ([], CONFIRMED, [SISTER]) == (waiting, report, found)
-    assert CompactionReport(unconfirmed={"local": "timeout"}) == behind
+    assert CompactionReport(unconfirmed={"local": "behind"}) == behind
 
 
 class GatedModel:
@@ -90,21 +93,19 @@ class GatedModel:
         return "no JSON"
 
 
-async def test_a_capture_that_runs_already_is_awaited(make_host, stored):
-    """Words that another capture of the session has taken are durable, too, before the plugin answers."""
+async def test_words_that_a_capture_has_taken(make_host, stored):
+    """While another capture of the session works on its words, they are durable in the queue: the plugin answers."""
     model = GatedModel()
     async with make_host(services=Services(small_model=model), capture={"extractor": "model"}) as host:
         await say(host)
         await host.drain()
         flushed = asyncio.create_task(host.plugin("local").flush())
         await model.asked.wait()
-        asked = asyncio.create_task(host.before_compaction(**ANN))
-        done, _ = await asyncio.wait({asked}, timeout=0.05)
+        report, before = await host.before_compaction(**ANN), stored()
         model.gate.set()
-        report, found = await asked, stored()
         await flushed
 
-    assert (set(), CONFIRMED, [SISTER]) == (done, report, found)
+    assert (CONFIRMED, [], [SISTER]) == (report, before, stored())
 
 
 async def test_words_that_a_flush_has_not_reached(make_host, stored):
@@ -154,24 +155,38 @@ async def test_more_trust_covers_less(make_host, stored):
         assert (CONFIRMED, [SISTER]) == (report, stored())
 
 
-FAILED = CaptureReport(
-    items=(CapturedItem(kind="fact", text=SISTER, confidence=1.0, outcome="failed", reason="disk_full"),)
-)
-
-
-@pytest.mark.parametrize(("captured", "state"), [(lambda *_: 1 / 0, "ok"), (lambda *_: FAILED, "degraded")])
-async def test_words_that_were_lost(make_host, monkeypatch, captured, state):
-    """Where an earlier capture of the session has failed, the next compaction is not confirmed, and the one after is."""
+async def test_a_capture_that_fails(make_host, monkeypatch):
+    """Where the capture of queued words fails, they stay durable: the compaction is confirmed, and an event says why."""
     async with make_host() as host:
         await say(host)
         await host.drain()
-        with monkeypatch.context() as broken, contextlib.suppress(ZeroDivisionError):
-            broken.setattr(turn_capture, "_captured", captured)
-            await host.plugin("local").flush()
-        reports = [await host.before_compaction(**ANN) for _ in range(2)]
-        health = host.health()["local"].state
+        monkeypatch.setattr(Captures, "found", lambda *_: 1 / 0)
+        report = await host.before_compaction(**ANN)
+        (waiting,) = host.plugin("local").runtime.operations.engine.store.queue.waiting(Owner(user="ann"), limit=9)
 
-    assert ([CompactionReport(unconfirmed={"local": "raised"}), CONFIRMED], state) == (reports, health)
+    assert (CONFIRMED, 1, "ZeroDivisionError") == (report, waiting.attempts, waiting.error)
+
+
+async def test_words_that_were_lost(make_host, monkeypatch):
+    """Where the store took no turns for too long, the next compaction is not confirmed, and the one after it is."""
+    monkeypatch.setattr(turn_capture, "MOST_UNQUEUED", 1)
+    async with make_host() as host:
+        with monkeypatch.context() as broken:
+            broken.setattr(TurnCaptures, "put", refused)
+            for prompt in (SISTER, BROTHER):
+                await say(host, prompt)
+                await host.drain()
+            behind = await host.before_compaction(**ANN)
+        reports = [await host.before_compaction(**ANN) for _ in range(2)]
+        listed = await host.run_command("local", "list", (), CommandContext(session="s1", user="ann", trust="full"))
+
+    assert (CompactionReport(unconfirmed={"local": "raised"}), CONFIRMED) == (reports[0], reports[1])
+    assert ({"local": "raised"}, False, True) == (dict(behind.unconfirmed), SISTER in listed, BROTHER in listed)
+
+
+def refused(*_):
+    """Stand in for a store on a full disk."""
+    raise StoreError("memory.db", "disk_full")
 
 
 async def test_nothing_waits(make_host):

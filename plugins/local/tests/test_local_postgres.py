@@ -274,7 +274,7 @@ async def test_a_server_that_is_down_at_start(make_host, server, caplog):
             assert "ok" == host.health()["local"].state
 
     assert ["refused"] == troubles_of(sink)
-    assert ["event=beaver_hooks.plugin_degraded", "event=beaver_hooks.plugin_failed"] == lines
+    assert ["event=beaver_hooks.plugin_degraded"] == lines
 
 
 async def test_a_server_that_is_killed(make_host, server):

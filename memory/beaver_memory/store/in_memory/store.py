@@ -14,6 +14,7 @@ from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memo
 from beaver_memory.store.bounds import bounded, usable
 from beaver_memory.store.in_memory import embeddings, figures, reads, word_search, writes
 from beaver_memory.store.in_memory.tables import Database, OwnerTable, key_of, last_of, newer
+from beaver_memory.store.in_memory.turn_queue import InMemoryTurnQueue
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
 from beaver_memory.store.shared import MemoryCopy, is_part
 from beaver_memory.texts import cleaned, cleaned_all, micros, moment
@@ -185,6 +186,11 @@ class InMemoryStore:
         """Record that an owner's memories were captured from turns."""
         with self._locked() as database:
             database.made(owner).captured_turns.update(map(cleaned, turns))
+
+    @property
+    def queue(self) -> InMemoryTurnQueue:
+        """The turns that wait to be captured."""
+        return InMemoryTurnQueue(self._locked)
 
     # --- Questions of an index ----------------------------------------------------------------------------------
 

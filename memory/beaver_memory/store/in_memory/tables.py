@@ -14,6 +14,7 @@ from beaver_memory.records import CaptureSpend, Change, Memory, Owner, SessionSu
 from beaver_memory.store.bounds import bounded
 from beaver_memory.store.labels import labels_of, narrow_labels
 from beaver_memory.store.protocol import IndexRow, VectorRow
+from beaver_memory.store.turn_queue import QueuedTurn
 from beaver_memory.texts import cleaned, micros_or_none, seconds
 
 
@@ -64,6 +65,7 @@ class OwnerTable:
         summaries: the summaries of sessions, by agent and session.
         capture_days: what capture took on each day.
         captured_turns: the turns from which memories were captured.
+        waiting: the turns that wait to be captured, by key, in order.
     """
 
     owner: Owner
@@ -75,6 +77,7 @@ class OwnerTable:
     summaries: dict[tuple[str, str], SessionSummary] = field(factory=dict)
     capture_days: dict[date, CaptureSpend] = field(factory=dict)
     captured_turns: set[str] = field(factory=set)
+    waiting: dict[str, QueuedTurn] = field(factory=dict)
 
     def put(self, row: Row) -> None:
         """Store a new or changed memory, with a new version."""

@@ -36,6 +36,7 @@ from beaver_memory.store.postgres.embeddings import ModelNumbers
 from beaver_memory.store.postgres.owners import IdBlocks, OwnerKey, OwnerNumbers, live, live_owners, tenant_of
 from beaver_memory.store.postgres.pool import MOST
 from beaver_memory.store.postgres.seen import Seen, seen
+from beaver_memory.store.postgres.turn_queue import PostgresTurnQueue
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
 from beaver_memory.store.shared import MemoryCopy
 from beaver_memory.texts import micros
@@ -252,6 +253,11 @@ class PostgresStore:
         if turns:
             with self._connector.reading() as connection:
                 captures.mark_captured(connection, self._owners.give(connection, owner), turns)
+
+    @property
+    def queue(self) -> PostgresTurnQueue:
+        """The turns that wait to be captured."""
+        return PostgresTurnQueue(self._connector, self._owners)
 
     # --- Questions of an index ----------------------------------------------------------------------------------
 

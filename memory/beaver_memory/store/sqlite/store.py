@@ -35,6 +35,7 @@ from beaver_memory.store.sqlite.damaged_rows import damaged_rows
 from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, TenantOwners, live, live_owners, owners, tenant_number
 from beaver_memory.store.sqlite.preparation import Migrating, silently
 from beaver_memory.store.sqlite.sqlite_vec import VecTables
+from beaver_memory.store.sqlite.turn_queue import SqliteTurnQueue
 from beaver_memory.store.sqlite.version_cache import VersionCache
 from beaver_memory.texts import micros
 from beaver_toolkit.sqlite.errors import UNWRITABLE
@@ -259,6 +260,11 @@ class SqliteStore:
         if turns:
             with self._connector.writing() as connection:
                 captures.mark_captured(connection, self._connector.owners.give(connection, owner), turns)
+
+    @property
+    def queue(self) -> SqliteTurnQueue:
+        """The turns that wait to be captured."""
+        return SqliteTurnQueue(self._connector)
 
     # --- Questions of an index ----------------------------------------------------------------------------------
 

@@ -55,10 +55,16 @@ def status(memory: LocalMemory, words: Words, context: CommandContext, _report: 
         memory.operations.versions(sight.owners)
         if sight.trust is Trust.FULL:
             figures = memory.operations.inspect(InspectionRequest(owners=sight.owners, figures=False))
-            lines = [f"memories: {figures.count:,}"]
+            lines = [f"memories: {figures.count:,}", *_queue_line(memory, sight)]
     except StoreError as error:
         lines = [str(error)] if sight.trust is Trust.FULL else []
     return "\n".join([*lines, f"trouble: {', '.join(memory.troubles.now) or 'none'}"])
+
+
+def _queue_line(memory: LocalMemory, sight: Visibility) -> list[str]:
+    """Return how many turns of the user could not be captured, if there are such."""
+    parked = sum(each.is_parked for each in memory.operations.turns.waiting(sight.owner))
+    return [f"turns that could not be captured: {parked}; see `beaver memory queue`"] if parked else []
 
 
 def list_(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:

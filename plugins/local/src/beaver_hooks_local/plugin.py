@@ -216,8 +216,14 @@ class Local:
     @hookimpl
     async def after_prompt(self, turn: Turn, answer: Answer, report: Report) -> None:
         """Capture memories from the session, once enough of its messages wait."""
-        if self._capture is not None:
+        if self._capture is None:
+            return
+        try:
             await self._capture.committed(turn, answer, report)
+        except StoreError:
+            if not self._troubles.last(STORE):
+                raise
+            # The store has reported its outage; the turn is kept until the store takes it.
 
     @hookimpl
     async def on_turn_dropped(self, turn: Turn) -> None:
@@ -226,10 +232,10 @@ class Local:
             self._capture.dropped(turn)
 
     @hookimpl
-    async def before_compaction(self, compaction: Compaction, report: Report) -> None:
-        """Capture the messages of the session that wait, and return once they are stored."""
+    async def before_compaction(self, compaction: Compaction) -> None:
+        """Capture the messages of the session that wait, and return once all of its words are durable."""
         if self._capture is not None:
-            await self._capture.compacting(compaction, report)
+            await self._capture.compacting(compaction)
 
     async def flush(self) -> None:
         """Capture the messages that wait, before a command shows or changes captured memories."""

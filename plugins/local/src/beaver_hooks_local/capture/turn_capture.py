@@ -1,38 +1,67 @@
-"""Captures from the turns of a host, in the background: the user never waits for it."""
+"""Captures from the turns of a host, in the background: the user never waits for it.
+
+Each committed turn goes into the queue of the store at once. This process keeps only the context of the next turn of a
+session, and the turns that the store could not take.
+"""
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import attrs
+from attrs import field
 
 from beaver_hooks_local.capture.account import account
-from beaver_hooks_local.capture.session_buffer import Batch, SessionBuffer
+from beaver_hooks_local.capture.session_contexts import SessionContexts
 from beaver_hooks_local.capture.turn_texts import external_text, tool_outcome, utterances
 from beaver_hooks_local.errors import MessagesLost
 from beaver_hooks_local.settings import CaptureSettings
 from beaver_hooks_local.trust import default_store
 from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import Answer, Clock, Compaction, Report, ToolResult, Turn
+from beaver_memory.capture.outcomes import ToolOutcome
+from beaver_memory.capture.records import Utterance
 from beaver_memory.capture.rules import asks_to_remember
-from beaver_memory.runtime.capture_records import CaptureReport, CaptureRequest
+from beaver_memory.records import QueuedSession
+from beaver_memory.runtime.capture_records import CaptureReport
 
 if TYPE_CHECKING:
     from beaver_hooks_local.memory import LocalMemory
 
-IDLE_SECONDS = 60.0
-"""After this silence the messages of a session are captured, however few."""
+T = TypeVar("T")
+
+WATCH_SECONDS = 30.0
+"""The pause between two looks for turns that are due."""
+
+MOST_UNQUEUED = 200
+"""Turns that are kept while the store takes none."""
 
 
 class Serve(Protocol):
     """Runs work with the open memory, off the event loop."""
 
-    def __call__(
-        self, work: "Callable[[LocalMemory], CaptureReport]", /, *, wrote: bool = False
-    ) -> Awaitable[CaptureReport]:
+    def __call__(self, work: "Callable[[LocalMemory], T]", /, *, wrote: bool = False) -> Awaitable[T]:
         """Return the result of `work`."""
 
 
+@attrs.frozen(kw_only=True, eq=False)
+class _Committed:
+    """A committed turn on its way into the queue."""
+
+    place: QueuedSession
+    turn: str
+    said: tuple[Utterance, ...] = field(repr=False)
+    outcomes: tuple[ToolOutcome, ...]
+    was_injected: Callable[[str], bool] = field(repr=False)
+
+    def put(self, memory: "LocalMemory") -> None:
+        memory.operations.turns.put(self.place, self.turn, self.said, self.outcomes, self.was_injected)
+
+
 class TurnCapture:
-    """Keeps the messages of each session, and captures them together. In the event loop only.
+    """Queues the turns of each session, and captures them together. In the event loop only.
 
     Args:
         settings: of capture.
@@ -43,17 +72,18 @@ class TurnCapture:
 
     def __init__(self, settings: CaptureSettings, serve: Serve, clock: Clock, report: Report) -> None:
         self._settings, self._serve, self._clock, self._report = settings, serve, clock, report
-        self._buffer = SessionBuffer()
+        self._contexts = SessionContexts()
+        self._unqueued: deque[_Committed] = deque()
+        self._lost: set[QueuedSession] = set()
         self._task: asyncio.Task[None] | None = None
-        self._running: dict[asyncio.Future[None], Visibility] = {}
 
     def begin(self) -> None:
-        """Begin to look for sessions that are silent."""
+        """Begin to capture what earlier processes have left, and sessions that are silent."""
         if self._settings.enabled:
             self._task = asyncio.create_task(self._watch(), name="beaver-memory-capture")
 
     async def end(self) -> None:
-        """Capture all that waits."""
+        """Capture the turns that this process has queued; those that take too long wait for the next one."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -61,87 +91,111 @@ class TurnCapture:
 
     def tool(self, turn: Turn, result: ToolResult) -> None:
         """Keep how a tool ended; of a private result nothing is kept."""
-        if self._settings.enabled and not result.private and (sight := _sight(turn)) is not None:
-            self._buffer.tool(sight, tool_outcome(result), external_text(turn, result))
+        if self._settings.enabled and not result.private and (place := _place_of(turn)) is not None:
+            self._contexts.tool(place, tool_outcome(result), external_text(turn, result))
 
     def dropped(self, turn: Turn) -> None:
         """Forget how the tools of a turn without an answer ended. Its prompt was never kept."""
-        self._buffer.drop_tools(Visibility.of_turn(turn))
+        if (place := _place_of(turn)) is not None:
+            self._contexts.drop_tools(place)
 
     async def committed(self, turn: Turn, answer: Answer, report: Report) -> None:
-        """Keep a turn, and capture the session once enough messages wait, or the user asks for it."""
+        """Queue a turn, and capture the session once enough messages wait, or the user asks for it."""
         if not self._settings.enabled:
             return
-        sight = _sight(turn)
-        if sight is None:
+        place = _place_of(turn)
+        if place is None:
             report.decision("capture", "skip", "trust")
             return
-        waiting = self._buffer.turn(sight, utterances(turn, answer), turn.was_injected, now=self._clock.monotonic())
-        if waiting >= self._settings.min_turn_messages or asks_to_remember(turn.prompt):
-            await self._capture(self._buffer.take(sight), report)
+        said, outcomes = self._contexts.turn(place, utterances(turn, answer))
+        self._keep(_Committed(place=place, turn=turn.id, said=said, outcomes=outcomes, was_injected=turn.was_injected))
+        await self._queue()
+        if self._contexts.messages(place) >= self._settings.min_turn_messages or asks_to_remember(turn.prompt):
+            await self._capture(place, report)
 
-    async def compacting(self, compaction: Compaction, report: Report) -> None:
-        """Capture the messages of a session that wait, and return once they, and those being captured, are stored.
+    async def compacting(self, compaction: Compaction) -> None:
+        """Return once the words of the session are durable; before that, capture those that wait.
 
         Raises:
-            MessagesLost: messages of the session could not be stored.
+            MessagesLost: turns of the session were lost, because the store could not take them.
         """
         sight = Visibility.of_compaction(compaction)
-        batch: Batch | None = None
-        while (running := self._captures_of(sight)) or (batch := next(self._buffer.covered(sight), None)):
-            await (asyncio.wait(running) if running else self._capture(batch, report))
-        if self._buffer.forgive(sight):
-            raise MessagesLost("messages of this session could not be stored earlier")
+        await self._queue()
+        for place in self._contexts.waiting():
+            if _covers(sight, place):
+                await self._capture(place, self._report)
+        if lost := {place for place in self._lost if _covers(sight, place)}:
+            self._lost -= lost
+            raise MessagesLost("turns of this session could not be stored earlier")
 
-    async def flush(self, before: float = float("inf")) -> None:
-        """Capture the messages of the sessions that were silent since a moment; of all sessions unless given."""
-        # One after the other: a batch is either in the buffer or being captured, which a compaction looks at.
-        for batch in self._buffer.idle(before):
-            await self._capture(batch, self._report)
+    async def flush(self) -> None:
+        """Capture the turns that this process has queued."""
+        await self._queue()
+        for place in self._contexts.waiting():
+            await self._capture(place, self._report)
 
-    def _captures_of(self, sight: Visibility) -> list[asyncio.Future[None]]:
-        """Return the ends of the captures that run in the sessions that a sight covers."""
-        return [ended for ended, each in self._running.items() if sight.covers(each)]
+    def _keep(self, turn: _Committed) -> None:
+        """Keep a turn until it is queued; the oldest one gives way if the store takes none."""
+        self._unqueued.append(turn)
+        if len(self._unqueued) > MOST_UNQUEUED:
+            self._lost.add(self._unqueued.popleft().place)
+            self._report.event("memory_turns_lost", turns=1)
 
-    async def _capture(self, batch: Batch | None, report: Report) -> None:
-        if batch is None:
-            return
-        ended = asyncio.get_running_loop().create_future()
-        self._running[ended] = batch.sight
-        try:
-            found = await self._serve(lambda memory: _captured(memory, batch), wrote=True)
-            account(found, report)
-            if any(each.outcome == "failed" for each in found.items):
-                self._buffer.lose(batch.sight)
-        except BaseException:
-            self._buffer.lose(batch.sight)
-            raise
-        finally:
-            del self._running[ended]
-            ended.set_result(None)
+    async def _queue(self) -> None:
+        """Queue the turns that are kept.
+
+        Raises:
+            StoreError: the store cannot take them; they stay.
+        """
+        while self._unqueued:
+            first = self._unqueued[0]
+            await self._serve(first.put)
+            # Another call may have queued it, too, which changes nothing.
+            if self._unqueued and self._unqueued[0] is first:
+                self._unqueued.popleft()
+
+    async def _capture(self, place: QueuedSession, report: Report) -> None:
+        self._contexts.captured(place)
+        limit = self._settings.min_turn_messages // 2
+        for each in await self._serve(lambda memory: _captured(memory, place, limit), wrote=True):
+            account(each, report)
 
     async def _watch(self) -> None:
+        begun = self._clock.now()
         while True:
-            await asyncio.sleep(IDLE_SECONDS / 2)
             try:
-                await self.flush(self._clock.monotonic() - IDLE_SECONDS)
+                await self._queue()
+                for place in await self._serve(lambda memory: _due(memory, begun)):
+                    await self._capture(place, self._report)
             except Exception as error:  # noqa: BLE001 - the report says so, and the next round goes on
                 self._report.event("memory_capture_failed", error=type(error).__name__)
+            await asyncio.sleep(WATCH_SECONDS)
 
 
-def _sight(turn: Turn) -> Visibility | None:
-    """Return the sight of a turn whose user may write memories, or `None`."""
+def _place_of(turn: Turn) -> QueuedSession | None:
+    """Return the session of a turn whose user may write memories, or `None`."""
     sight = Visibility.of_turn(turn)
-    return sight if default_store(sight.trust) is not None and sight.own(turn.when).stores else None
+    store = default_store(sight.trust)
+    if store is None or not sight.own(turn.when).stores:
+        return None
+    return QueuedSession(
+        owner=sight.owner, session=sight.session, project=sight.project, agent=sight.agent, store=store
+    )
 
 
-def _captured(memory: "LocalMemory", batch: Batch) -> CaptureReport:
-    store = default_store(batch.sight.trust)
-    if store is None:
-        return CaptureReport()
-    own = batch.sight.own(memory.clock.now())
-    request = CaptureRequest(said=batch.said, outcomes=batch.outcomes, own=own, store=store, paths=batch.paths)
-    found = memory.operations.capture(request, batch.was_injected)
-    for each in found.items:
+def _covers(sight: Visibility, place: QueuedSession) -> bool:
+    """Return whether a session is that of a caller, with at most the caller's trust."""
+    there = (place.owner, place.session, place.project, place.agent)
+    return (sight.owner, sight.session, sight.project, sight.agent) == there and place.store in sight.stores
+
+
+def _due(memory: "LocalMemory", begun: datetime) -> list[QueuedSession]:
+    memory.operations.turns.tell_parked()
+    return memory.operations.turns.due(begun)
+
+
+def _captured(memory: "LocalMemory", place: QueuedSession, limit: int) -> list[CaptureReport]:
+    found = memory.operations.turns.capture(place, limit=limit)
+    for each in (item for report in found for item in report.items):
         memory.trace("memory_capture", outcome=each.outcome, reason=each.reason, memory=each.id)
     return found

@@ -18,6 +18,7 @@ from beaver_hooks_local.cli.forget import forget
 from beaver_hooks_local.cli.migrate import migrate
 from beaver_hooks_local.cli.move import move_global
 from beaver_hooks_local.cli.operation_commands import operation_commands
+from beaver_hooks_local.cli.queue import queue
 from beaver_hooks_local.cli.search import list_, search, show
 from beaver_hooks_local.cli.upkeep import check, reindex, stats
 
@@ -42,6 +43,7 @@ for each in (
     correct,
     undo,
     review,
+    queue,
     pin,
     unpin,
     forget,

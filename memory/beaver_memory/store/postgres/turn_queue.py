@@ -1,0 +1,138 @@
+"""The queue of turns in the PostgreSQL database; see `TurnQueue` for what each method does.
+
+Workers claim with `FOR UPDATE SKIP LOCKED`: none waits for another, and no turn is claimed twice.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from beaver_memory.records import Owner, QueuedSession
+from beaver_memory.store.bounds import bounded
+from beaver_memory.store.postgres import captures
+from beaver_memory.store.postgres.connector import Connector
+from beaver_memory.store.postgres.owners import OwnerNumbers
+from beaver_memory.store.postgres.queries import postgres_queries
+from beaver_memory.store.turn_queue import (
+    QueuedTurn,
+    claim_values,
+    due_values,
+    in_order,
+    place_values,
+    turn_of,
+    values_of,
+)
+from beaver_memory.texts import cleaned, micros, micros_or_none
+
+_SQL = postgres_queries("turn_queue")
+
+
+class PostgresTurnQueue:
+    """The queue of one store.
+
+    Args:
+        connector: lends the connections of the store.
+        owners: finds the numbers of owners.
+    """
+
+    def __init__(self, connector: Connector, owners: OwnerNumbers) -> None:
+        self._connector, self._numbers = connector, owners
+
+    def put(self, turn: QueuedTurn) -> bool:
+        """Add a turn; return whether it was not there."""
+        with self._connector.reading() as connection:
+            key = self._numbers.give(connection, turn.place.owner)
+            given = {"tenant": key.tenant, "owner": key.owner} | values_of(turn)
+            return bool(connection.execute(_SQL["put"], given).rowcount)
+
+    def sessions(self, now: datetime, *, limit: int, before: datetime | None = None) -> list[QueuedSession]:
+        """Return sessions whose turns are due, the oldest first."""
+        return self.sessions_of(None, now, limit=limit, before=before)
+
+    def sessions_of(
+        self, name: str | None, now: datetime, *, limit: int, before: datetime | None
+    ) -> list[QueuedSession]:
+        """Return those sessions of a tenant and its parts; of all tenants with `None`."""
+        given = due_values(now, before)
+        found: list[QueuedSession] = []
+        with self._connector.reading() as connection:
+            for number, tenant in self._tenants(connection, name):
+                left = {"tenant": number, "limit": bounded(limit - len(found))}
+                for user, session, project, agent, store in connection.execute(_SQL["sessions"], given | left):
+                    owner = Owner(tenant=tenant, user=user)
+                    place = QueuedSession(owner=owner, session=session, project=project, agent=agent, store=store)
+                    found.append(place)
+        return found
+
+    def claim(self, place: QueuedSession, now: datetime, *, limit: int) -> list[QueuedTurn]:
+        """Claim the turns of a session that were never claimed or are due, in order."""
+        with self._connector.reading() as connection:
+            given = self._key(connection, place.owner) | place_values(place) | claim_values(now)
+            connection.execute(_SQL["park"], given)
+            rows = connection.execute(_SQL["claim"], given | {"limit": bounded(limit)}).fetchall()
+        return in_order(place.owner, rows)
+
+    def finish(self, turns: Sequence[QueuedTurn]) -> None:
+        """Record claimed turns as captured, and remove them, in one transaction."""
+        if not turns:
+            return
+        with self._connector.reading() as connection:
+            keys = {each.place.owner: self._numbers.give(connection, each.place.owner) for each in turns}
+        with self._connector.writing() as connection:
+            for each in turns:
+                key = keys[each.place.owner]
+                given = {"tenant": key.tenant, "owner": key.owner, "key": each.key, "attempts": each.attempts}
+                connection.execute(_SQL["remove"], given)
+                captures.mark_captured(connection, key, [each.turn])
+
+    def postpone(self, turns: Sequence[QueuedTurn], until: datetime | None, error: str) -> None:
+        """End the claims of turns; they are due at a moment, or parked."""
+        with self._connector.reading() as connection:
+            for each in turns:
+                given = {"key": each.key, "attempts": each.attempts, "due_at": micros_or_none(until)}
+                key = self._key(connection, each.place.owner)
+                connection.execute(_SQL["postpone"], key | given | {"error": cleaned(error)})
+
+    def owners(self) -> list[Owner]:
+        """Return the owners of waiting turns."""
+        return self.owners_of(None)
+
+    def owners_of(self, name: str | None) -> list[Owner]:
+        """Return those owners of a tenant and its parts; of all tenants with `None`."""
+        with self._connector.reading() as connection:
+            return [
+                Owner(tenant=tenant, user=user)
+                for number, tenant in self._tenants(connection, name)
+                for _, user in connection.execute(_SQL["owners"], {"tenant": number}).fetchall()
+            ]
+
+    def waiting(self, owner: Owner, *, limit: int) -> list[QueuedTurn]:
+        """Return the turns of an owner, in order."""
+        with self._connector.reading() as connection:
+            given = self._key(connection, owner) | {"limit": bounded(limit)}
+            return [turn_of(owner, row) for row in connection.execute(_SQL["waiting"], given)]
+
+    def retry(self, owner: Owner, now: datetime, key: str = "") -> int:
+        """Make the parked turns of an owner due; return their number."""
+        return self._changed("retry", owner, now=micros(now), key=cleaned(key))
+
+    def drop(self, owner: Owner, key: str) -> bool:
+        """Erase a turn; return whether it was there."""
+        return self._changed("drop", owner, key=cleaned(key)) > 0
+
+    def erase(self, owner: Owner, session: str | None = None) -> int:
+        """Erase the turns of an owner; return their number. PostgreSQL keeps erased rows in its files until VACUUM."""
+        return self._changed("erase", owner, one_session=session is not None, session=cleaned(session or ""))
+
+    def _changed(self, name: str, owner: Owner, **values: object) -> int:
+        with self._connector.reading() as connection:
+            return int(connection.execute(_SQL[name], self._key(connection, owner) | values).rowcount)
+
+    def _key(self, connection: Any, owner: Owner) -> dict[str, Any]:
+        key = self._numbers.key(connection, owner)
+        # No owner has the number 0, so the statement finds no rows.
+        return {"tenant": 0, "owner": 0} if key is None else {"tenant": key.tenant, "owner": key.owner}
+
+    def _tenants(self, connection: Any, name: str | None) -> list[tuple[int, str]]:
+        rows: list[tuple[int, str]] = connection.execute(_SQL["tenants"], {"name": name}).fetchall()
+        return rows

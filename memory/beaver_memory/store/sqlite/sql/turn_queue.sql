@@ -1,0 +1,72 @@
+-- The turns that wait to be captured.
+
+-- name: put
+INSERT INTO waiting_turns (
+    tenant, owner, key, turn, session, project, agent, store, content, queued_at, due_at
+) VALUES (
+    :tenant, :owner, :key, :turn, :session, :project, :agent, :store, :content, :queued_at, :due_at
+) ON CONFLICT (tenant, owner, key) DO NOTHING
+
+-- name: sessions
+-- A lease or a pause that ends later than any that begins now was set by a clock that has gone back since.
+SELECT t.name, w.user, q.session, q.project, q.agent, q.store
+FROM waiting_turns AS q
+JOIN tenants AS t ON t.number = q.tenant
+JOIN owners AS w ON w.tenant = q.tenant AND w.number = q.owner
+WHERE q.due_at IS NOT NULL
+GROUP BY q.tenant, q.owner, q.session, q.project, q.agent, q.store
+HAVING max(q.due_at) <= :now OR max(q.due_at) > :latest OR (min(q.attempts) = 0 AND max(q.queued_at) < :before)
+ORDER BY min(q.number)
+LIMIT :limit
+
+-- name: park
+UPDATE waiting_turns
+SET due_at = NULL, error = 'interrupted'
+WHERE tenant = :tenant AND owner = :owner AND session = :session
+    AND project = :project AND agent = :agent AND store = :store
+    AND attempts >= :most AND (due_at <= :now OR due_at > :latest)
+
+-- name: claim
+UPDATE waiting_turns
+SET attempts = attempts + 1, due_at = :until
+WHERE number IN (
+    SELECT number FROM waiting_turns
+    WHERE tenant = :tenant AND owner = :owner AND session = :session
+        AND project = :project AND agent = :agent AND store = :store
+        AND due_at IS NOT NULL AND (attempts = 0 OR due_at <= :now OR due_at > :latest)
+    ORDER BY number
+    LIMIT :limit
+)
+RETURNING key, turn, session, project, agent, store, content, queued_at, attempts, due_at, error, number
+
+-- name: remove
+DELETE FROM waiting_turns WHERE tenant = ? AND owner = ? AND key = ? AND attempts = ?
+
+-- name: postpone
+UPDATE waiting_turns SET due_at = ?, error = ? WHERE tenant = ? AND owner = ? AND key = ? AND attempts = ?
+
+-- name: owners
+SELECT DISTINCT t.name, w.user
+FROM waiting_turns AS q
+JOIN tenants AS t ON t.number = q.tenant
+JOIN owners AS w ON w.tenant = q.tenant AND w.number = q.owner
+ORDER BY q.tenant, q.owner
+
+-- name: waiting
+SELECT key, turn, session, project, agent, store, content, queued_at, attempts, due_at, error, number
+FROM waiting_turns
+WHERE tenant = ? AND owner = ?
+ORDER BY number
+LIMIT ?
+
+-- name: retry
+UPDATE waiting_turns
+SET due_at = :now, attempts = 0, error = ''
+WHERE tenant = :tenant AND owner = :owner AND due_at IS NULL AND (:key = '' OR key = :key)
+
+-- name: drop
+DELETE FROM waiting_turns WHERE tenant = :tenant AND owner = :owner AND key = :key
+
+-- name: erase
+DELETE FROM waiting_turns
+WHERE tenant = :tenant AND owner = :owner AND (NOT :one_session OR session = :session)

@@ -1,0 +1,114 @@
+"""The queue of turns in the SQLite file; see `TurnQueue` for what each method does."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from beaver_memory.records import Owner, QueuedSession
+from beaver_memory.store.bounds import bounded
+from beaver_memory.store.sqlite import captures
+from beaver_memory.store.sqlite.connections import Connector
+from beaver_memory.store.sqlite.owners import NO_OWNER
+from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.turn_queue import (
+    QueuedTurn,
+    claim_values,
+    due_values,
+    in_order,
+    place_values,
+    turn_of,
+    values_of,
+)
+from beaver_memory.texts import cleaned, micros, micros_or_none
+
+_SQL = sqlite_queries("turn_queue")
+
+
+class SqliteTurnQueue:
+    """The queue of one store.
+
+    Args:
+        connector: lends the connections of the store.
+    """
+
+    def __init__(self, connector: Connector) -> None:
+        self._connector = connector
+
+    def put(self, turn: QueuedTurn) -> bool:
+        """Add a turn; return whether it was not there."""
+        with self._connector.writing() as connection:
+            tenant, owner = self._connector.owners.give(connection, turn.place.owner)
+            connection.execute(_SQL["put"], {"tenant": tenant, "owner": owner} | values_of(turn))
+            return connection.changes() > 0
+
+    def sessions(self, now: datetime, *, limit: int, before: datetime | None = None) -> list[QueuedSession]:
+        """Return sessions whose turns are due, the oldest first."""
+        given = due_values(now, before) | {"limit": bounded(limit)}
+        with self._connector.reading() as connection:
+            return [
+                QueuedSession(
+                    owner=Owner(tenant=tenant, user=user), session=session, project=project, agent=agent, store=store
+                )
+                for tenant, user, session, project, agent, store in connection.execute(_SQL["sessions"], given)
+            ]
+
+    def claim(self, place: QueuedSession, now: datetime, *, limit: int) -> list[QueuedTurn]:
+        """Claim the turns of a session that were never claimed or are due, in order."""
+        with self._connector.writing() as connection:
+            tenant, owner = self._connector.owners.find(connection, place.owner) or NO_OWNER
+            given = {"tenant": tenant, "owner": owner} | place_values(place) | claim_values(now)
+            connection.execute(_SQL["park"], given)
+            rows = connection.execute(_SQL["claim"], given | {"limit": bounded(limit)}).fetchall()
+        return in_order(place.owner, rows)
+
+    def finish(self, turns: Sequence[QueuedTurn]) -> None:
+        """Record claimed turns as captured, and remove them, in one transaction."""
+        if not turns:
+            return
+        with self._connector.writing() as connection:
+            for each in turns:
+                key = self._connector.owners.give(connection, each.place.owner)
+                connection.execute(_SQL["remove"], (*key, each.key, each.attempts))
+                captures.mark_captured(connection, key, [each.turn])
+
+    def postpone(self, turns: Sequence[QueuedTurn], until: datetime | None, error: str) -> None:
+        """End the claims of turns; they are due at a moment, or parked."""
+        with self._connector.writing() as connection:
+            for each in turns:
+                key = self._connector.owners.find(connection, each.place.owner) or NO_OWNER
+                row = (micros_or_none(until), cleaned(error), *key, each.key, each.attempts)
+                connection.execute(_SQL["postpone"], row)
+
+    def owners(self) -> list[Owner]:
+        """Return the owners of waiting turns."""
+        with self._connector.reading() as connection:
+            return [Owner(tenant=tenant, user=user) for tenant, user in connection.execute(_SQL["owners"])]
+
+    def waiting(self, owner: Owner, *, limit: int) -> list[QueuedTurn]:
+        """Return the turns of an owner, in order."""
+        with self._connector.reading() as connection:
+            key = self._connector.owners.find(connection, owner) or NO_OWNER
+            return [turn_of(owner, row) for row in connection.execute(_SQL["waiting"], (*key, bounded(limit)))]
+
+    def retry(self, owner: Owner, now: datetime, key: str = "") -> int:
+        """Make the parked turns of an owner due; return their number."""
+        return self._changed("retry", owner, now=micros(now), key=cleaned(key))
+
+    def drop(self, owner: Owner, key: str) -> bool:
+        """Erase a turn; return whether it was there."""
+        return self._erased("drop", owner, key=cleaned(key)) > 0
+
+    def erase(self, owner: Owner, session: str | None = None) -> int:
+        """Erase the turns of an owner; return their number."""
+        return self._erased("erase", owner, one_session=session is not None, session=cleaned(session or ""))
+
+    def _erased(self, name: str, owner: Owner, **values: object) -> int:
+        gone = self._changed(name, owner, **values)
+        if gone:
+            self._connector.empty_log()
+        return gone
+
+    def _changed(self, name: str, owner: Owner, **values: object) -> int:
+        with self._connector.writing() as connection:
+            tenant, number = self._connector.owners.find(connection, owner) or NO_OWNER
+            connection.execute(_SQL[name], {"tenant": tenant, "owner": number, **values})
+            return int(connection.changes())
