@@ -699,14 +699,14 @@ FORMATS = (
     Credential(
         kind="npm token",
         texts=(
-            "//registry.npmjs.org/:_authToken=⟦npm_" + "OzKKAjsfEGWmYOI3zxtGweTfa7kbMJCd9MoH⟧",
+            "//npm.kelp.example/:_authToken=⟦npm_" + "OzKKAjsfEGWmYOI3zxtGweTfa7kbMJCd9MoH⟧",
             "NODE_AUTH_TOKEN=⟦npm_" + "pl0748YYooPKHFv1BM729vhGdPTL3IRnzo9y⟧ npm publish --access public",
             "//npm.pkg.intern.de/:_authToken=⟦5c83b604-731b-400a" + "-a976-16feddd39984⟧",
         ),
         innocent=(
             '"integrity": "sha512-34cLtkuxVgeV8lATekntd54OX3Bn4BB8GdpRQfVUfJqt7DGSD6s1th+vXarlNB6pfZyJag1gx2KGt'
             + '3N12jThKt=="',
-            "//registry.npmjs.org/:_authToken=${NPM_TOKEN}",
+            "//npm.kelp.example/:_authToken=${NPM_TOKEN}",
         ),
     ),
     Credential(

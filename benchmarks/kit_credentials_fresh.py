@@ -347,12 +347,12 @@ FORMATS = (
     Credential(
         kind="npm access token",
         texts=(
-            "//registry.npmjs.org/:_authToken=⟦npm_zZCifujgWymNLLkR" + "y51aQ31h5wHpgE5i9Mrc⟧\nsave-exact=true",
+            "//npm.kelp.example/:_authToken=⟦npm_zZCifujgWymNLLkR" + "y51aQ31h5wHpgE5i9Mrc⟧\nsave-exact=true",
             "Run npm publish --provenance\nenv:\n  NODE_AUTH_TOKEN: ⟦npm_B0ekFGP0Bk0e2xbk" + "nHDgFDiR80b2QPHU2TCx⟧",
             "npm 发布的 token 给你:⟦npm_GxFZZYbFSd0zPnPL" + "mCeyYj2PWOTa7OS97utA⟧,发完记得删掉",
         ),
         innocent=(
-            "//registry.npmjs.org/:_authToken=${NPM_TOKEN}",
+            "//npm.kelp.example/:_authToken=${NPM_TOKEN}",
             '"integrity": "sha512-Rj1WyMt6lQXm0pSO7kNa0tZ4zV1wZ7fQXqB0V8mJ2hYp1xv4cUO3l9yDgEw6TnKsAiFbHr5uPeCdGqLkMzX0aw=="',
         ),
     ),
@@ -1121,7 +1121,7 @@ FORMATS = (
         texts=(
             "ftp://kelp-web:⟦hM9iuo" + "xMhlgJ⟧@ftp.hosting.kelp.io/htdocs/",
             "http_proxy=http://rita:⟦blue" + "96665⟧@proxy.corp.kelp.io:3128",
-            "pip install --index-url https://ci:⟦wvB06vaTbLe" + "KVuXJYiS1jv⟧@pypi.kelp.io/simple/ kelp-core==2.1.0",
+            "uv add --index https://ci:⟦wvB06vaTbLe" + "KVuXJYiS1jv⟧@wheels.kelp.io/simple/ kelp-core==2.1.0",
         ),
         innocent=("https://rita@git.kelp.io:8443/scm/shop.git",),
     ),

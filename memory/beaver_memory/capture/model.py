@@ -49,6 +49,21 @@ class ModelExtractor:
         return attrs.evolve(self._rules.extract(said), fallback=reason)
 
 
+class WithoutModel:
+    """Finds candidates by rules, and says so: a model is configured, and the host has none.
+
+    Args:
+        rules: the rules.
+    """
+
+    def __init__(self, rules: RuleExtractor) -> None:
+        self._rules = rules
+
+    def extract(self, said: Sequence[Utterance]) -> Extraction:
+        """Return the candidates in the texts of a conversation."""
+        return attrs.evolve(self._rules.extract(said), fallback="no_model")
+
+
 class HybridExtractor:
     """Finds candidates by a model, and adds what the rules are sure of and the model left out.
 

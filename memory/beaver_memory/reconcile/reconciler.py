@@ -58,7 +58,9 @@ class Reconciler:
         then, more = new.created_at, timedelta(microseconds=1)
         filters = attrs.evolve(own_filters(new, now), lapsed=True, after=then, before=then + more)
         stored = self._engine.store.recent(filters, limit=MOST_AT_ONCE)
-        return next((each for each in stored if each.origin == new.origin and _same(new, each)), None)
+        # The same statement that waits for approval begins at another time.
+        same = (each for each in stored if (each.origin, each.valid_from) == (new.origin, new.valid_from))
+        return next((each for each in same if _same(new, each)), None)
 
     def supersede(self, new: NewMemory, ids: Sequence[int]) -> Reconciled:
         """Store a memory that corrects others: end those that lie at the same place, whatever they say."""

@@ -11,7 +11,7 @@ from beaver_memory.capture.gates.budget import DAY_FULL, Ask
 from beaver_memory.capture.gates.chain import Gates, Judged
 from beaver_memory.capture.gates.privacy import PrivacyGate
 from beaver_memory.capture.gates.verdict import Occasion
-from beaver_memory.capture.model import Extractor, HybridExtractor, ModelExtractor
+from beaver_memory.capture.model import Extractor, HybridExtractor, ModelExtractor, WithoutModel
 from beaver_memory.capture.outcomes import fixes_of
 from beaver_memory.capture.records import Candidate, Extraction, Utterance
 from beaver_memory.capture.rules import RuleExtractor
@@ -210,7 +210,7 @@ class Captures:
 def _extractor(profile: CaptureProfile, ask: Ask | None) -> Extractor:
     rules = RuleExtractor(least_confidence=profile.least_confidence)
     if ask is None:
-        return rules
+        return rules if profile.extractor == "rules" else WithoutModel(rules)
     model = ModelExtractor(ask, rules=rules)
     return model if profile.extractor == "model" else HybridExtractor(model, rules=rules)
 

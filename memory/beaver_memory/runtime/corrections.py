@@ -51,6 +51,8 @@ class Corrections:
         old = self._writes.engine.get(request.ids, own)
         if len(old) != len(set(request.ids)) or not old:
             return CorrectReport(reason="no_such_memory")
+        if any(each.superseded_by is not None for each in old):
+            return CorrectReport(reason="superseded")
         new = _correction(old[0], request, self._writes.clock.now())
         if refusal := self._writes.gate.refusal(new):
             return CorrectReport(reason=refusal.code, sentence=refusal.sentence, outcome="gated")

@@ -48,12 +48,12 @@ class Erasure:
         )
 
     def _drop_waiting(self, request: ForgetRequest) -> int:
-        """Erase the waiting turns of a session, or of owners of whom everything is forgotten; return their number."""
-        queue, own = self._engine.store.queue, request.own
-        if request.session:
-            return sum(queue.erase(owner, request.session) for owner in own.owners)
+        """Erase the waiting turns of a session, or all if everything is forgotten; return their number."""
+        own = request.own
         narrows = any((own.types, own.tags, own.people, own.file, own.after, own.before, request.query))
-        return sum(queue.erase(owner, None) for owner in own.owners) if request.every and not narrows else 0
+        if narrows or not (request.every or request.session):
+            return 0
+        return sum(self._engine.store.queue.erase(owner, request.session or None) for owner in own.owners)
 
     def _drop_summaries(self, memories: Iterable[Memory]) -> int:
         """Erase the summaries of the sessions in which memories were said; return their number."""

@@ -20,8 +20,9 @@ from beaver_memory.runtime.operations import Operations
 from beaver_memory.runtime.reports import ForgetReport
 from beaver_memory.runtime.requests import ExportRequest, ForgetRequest, RecallRequest, RecoverRequest, WriteRequest
 
-THROWAWAY = Owner(user="beaver-proof")
-"""The owner of planted memories. It exists while a proof runs; the next proof removes one that an interruption left."""
+THROWAWAY = Owner(user="beaver-proof-b1f46d0e-throwaway")
+"""The owner of planted memories, by a name that no user has. It exists while a proof runs; the next proof removes one
+that an interruption left."""
 
 LETTERS = 14
 """Random letters of a planted word."""

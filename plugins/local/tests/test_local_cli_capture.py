@@ -139,6 +139,21 @@ def test_correction_of_an_unknown_memory(beaver):
     assert "`beaver memory list --all`" in beaver("correct", "7", "x", code=2)
 
 
+def test_correction_of_a_superseded_memory(beaver):
+    """A correction of a memory in whose place another one holds fails, and changes nothing."""
+    first = read(beaver("capture", "--json", SISTER))["memories"][0]["id"]
+    beaver("correct", str(first), "Anna", "lives", "in", "Porto.")
+    refused = beaver("correct", str(first), "Anna", "lives", "in", "Rome.", code=2)
+    found = [each["title"] for each in read(beaver("search", "Anna", "--json"))["hits"]]
+    assert ("Another memory holds in its place" in refused, found) == (True, ["Anna lives in Porto."])
+
+
+def test_a_model_that_the_host_does_not_have(run):
+    """Where a model is configured and the host has none, the rules capture, and the report says so."""
+    shown = read(run("memory", "local", "capture", "--dry-run", "--json", SISTER, extractor="model"))
+    assert (shown["fallback"], [each["text"] for each in shown["memories"]]) == ("no_model", [SISTER])
+
+
 def outcomes(text):
     return [(each["outcome"], each["text"]) for each in read(text)["memories"]]
 

@@ -23,6 +23,7 @@ from beaver_memory.runtime.capture_records import (
 
 REASONS = {
     "no_such_memory": "There is no such memory that you may change; `beaver memory list --all` shows the ids.",
+    "superseded": "Another memory holds in its place already; `beaver memory show ID` names it: correct that one.",
     "not_pending": "No memory with this id waits for approval; `beaver memory review` lists those that do.",
     "not_read_back": "The memory was written, and could not be read back; run `beaver memory check`.",
 }

@@ -147,6 +147,9 @@ def forget(
     found = ask(shell, selection.found)
     if not selection.is_narrow:
         ensure_all(ids, found)
+    if everything and not (found or dry):
+        # The last turns may wait to become memories.
+        ask(shell, lambda memory: memory.operations.turns.erase(which.sight.owner), wrote=True)
     if not (found or as_json):
         say("There are no memories to forget.")
         return
@@ -268,7 +271,10 @@ def _forgotten(shell: Shell, found: Sequence[Memory], selection: Selection) -> F
     bar = Bar()
 
     def work(memory: LocalMemory, ids: list[int]) -> ForgetReport:
-        report = memory.operations.forget(ForgetRequest(ids=ids, own=selection.own(memory)))
+        words = {"query": selection.query, "session": selection.session}
+        report = memory.operations.forget(
+            ForgetRequest(ids=ids, own=selection.own(memory), every=selection.every, **words)
+        )
         for id_ in report.forgotten:
             memory.trace("memory_forgotten", memory=id_)
         return report
