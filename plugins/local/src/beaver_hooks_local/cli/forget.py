@@ -271,10 +271,9 @@ def _forgotten(shell: Shell, found: Sequence[Memory], selection: Selection) -> F
     bar = Bar()
 
     def work(memory: LocalMemory, ids: list[int]) -> ForgetReport:
-        words = {"query": selection.query, "session": selection.session}
-        report = memory.operations.forget(
-            ForgetRequest(ids=ids, own=selection.own(memory), every=selection.every, **words)
-        )
+        own, every = selection.own(memory), selection.every
+        request = ForgetRequest(ids=ids, own=own, every=every, query=selection.query, session=selection.session)
+        report = memory.operations.forget(request)
         for id_ in report.forgotten:
             memory.trace("memory_forgotten", memory=id_)
         return report
