@@ -432,13 +432,3 @@ def test_a_program_that_does_not_count(path):
         add(database, "later")
 
     assert (["0", "1", "other", "later"], []) == (texts_in(path), losses_of(path))
-
-
-@pytest.mark.parametrize("size", [0, 4096])
-def test_a_database_that_is_cut_while_it_is_open(path, size):
-    """The next write is refused, before it is acknowledged in a log whose database is gone."""
-    with contextlib.suppress(DatabaseError), opened(path) as database:
-        written(database)
-        os.truncate(path, size)
-
-        assert refusal(lambda: add(database, "lost")) == "overwritten"

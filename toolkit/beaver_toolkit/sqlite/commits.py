@@ -35,9 +35,6 @@ _DATABASE, _LOG = 0, 1
 _NUMBER, _NUMBER_BYTES = 60, 4
 """Where the header of a database has its `user_version`."""
 
-_SIZES, _SIZES_FORM = 16, struct.Struct(">H10xI")
-"""Where the header of a database has the size of a page, and the number of its pages."""
-
 _LOG_HEADER, _FRAME_HEADER = 32, 24
 _CHECKSUM, _CHECKSUM_BYTES = 16, 8
 """Where the header of a frame has its checksum, which depends on all frames before it."""
@@ -138,7 +135,7 @@ class Commits:
         if connection.data_version() != version:
             # Another process has written, or what SQLite knows of the log has changed.
             number = number_with_log(connection)
-        if self._are_missing(connection, self.known(), number) or _is_cut(connection):
+        if self._are_missing(connection, self.known(), number):
             raise DatabaseError("overwritten")
         return number + 1
 
@@ -211,18 +208,6 @@ def number_in_header(path: Path) -> int:
 def number_with_log(connection: "apsw.Connection") -> int:
     """Return the number that the database has with its log."""
     return int(connection.execute("PRAGMA user_version").get)
-
-
-def _is_cut(connection: "apsw.Connection") -> bool:
-    """Return whether the database ends before the last page that its header counts."""
-    complete, header = connection.read("main", _DATABASE, _SIZES, _SIZES_FORM.size)
-    size, pages = _SIZES_FORM.unpack(header)
-    if not complete or not pages:
-        return not complete
-    # A page of 65536 bytes is written as 1.
-    last = pages * (65_536 if size == 1 else size) - 1
-    complete, _ = connection.read("main", _DATABASE, last, 1)
-    return not complete
 
 
 def _newest(content: bytes) -> Mark:
