@@ -193,11 +193,14 @@ class MemoryEngine:
 
     def forget(self, ids: Sequence[int], filters: Filters) -> list[int]:
         """Erase visible memories, from all files, and the waiting turns that they rest on; return their ids."""
-        self._drop_waiting(ids, filters)
+        now = self._clock.now()
         try:
-            gone = self.store.forget(ids, filters, now=self._clock.now())
+            self._drop_waiting(ids, filters)
+            gone = self.store.forget(ids, filters, now=now)
         except StoreError:
-            # One of two databases may have forgotten its part.
+            # One of two databases may forget its part.
+            with contextlib.suppress(StoreError):
+                self.store.forget(ids, filters, now=now)
             with contextlib.suppress(StoreError):
                 self._erase(ids, filters)
             raise

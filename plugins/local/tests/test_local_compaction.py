@@ -113,6 +113,7 @@ async def test_words_that_a_flush_has_not_reached(make_host, stored):
     model = GatedModel()
     async with make_host(services=Services(small_model=model), capture={"extractor": "model"}) as host:
         await say(host, session="s0")
+        await host.drain()
         await say(host, BROTHER)
         await host.drain()
         flushed = asyncio.create_task(host.plugin("local").flush())
