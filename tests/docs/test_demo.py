@@ -12,7 +12,7 @@ pytestmark = pytest.mark.campaign
 
 README = Path(__file__).parents[2] / "README.md"
 DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
-MOST_LINES, MOST_COLUMNS = 56, 80
+MOST_LINES, MOST_COLUMNS = 64, 96
 
 
 @pytest.fixture(scope="module")
