@@ -86,7 +86,6 @@ class World:
         return backup_of(self.folder).restore(RestoreRequest(folder=given, merge=True, **options))
 
 
-@pytest.mark.xfail(strict=False, reason="open: a merge into the same store reports a changed memory")
 @settings(max_examples=FEW)
 @given(STEPS, STEPS)
 def test_a_merge_into_the_same_store_changes_nothing(before, after):
