@@ -26,6 +26,9 @@ from beaver_memory.testing.store_cases.kit import NOW, looking, new
 
 ANN, BOB = Owner(tenant="t", user="ann"), Owner(tenant="t", user="bob")
 COUNT = 60
+EMPTY_TEXT = 13
+"""The type of an empty text in the header of a record; that of an empty blob is 12."""
+
 PAGE, TABLE_LEAF = 4096, 13
 COLUMNS = sorted({*CHECKED, "owner", "checksum"} - {"id", "pinned", "deleted_at"})
 
@@ -185,6 +188,22 @@ def test_flipped_bits_of_whole_records(whole, tmp_path, seed, count):
     assert [] == [each for each in results if each[1] or each[2]]
     # A damaged number of a row breaks the order of its page, so that SQLite may not find the rows beside it either.
     assert sum(each[3] for each in results) / count >= 0.99 * (COUNT - 1) / COUNT
+
+
+def test_an_empty_text_of_another_type(whole, tmp_path):
+    """An empty text that one flipped bit makes an empty blob is not shown, although both are empty in the checksum."""
+    path, truth = whole
+    content, copy = path.read_bytes(), tmp_path / "memory.db"
+    _, record, body, _ = cells(content)[1]
+    empty_texts = [at for at in range(record + 1, body) if content[at] == EMPTY_TEXT]
+    found = {}
+    for at in empty_texts:
+        damaged = bytearray(content)
+        damaged[at] ^= 1
+        copy.write_bytes(damaged)
+        found[at] = verdict(copy, truth)[:2]
+    assert len(empty_texts) > 1
+    assert found == dict.fromkeys(empty_texts, (0, 0))
 
 
 def test_a_vanished_row_is_noticed(whole, tmp_path):

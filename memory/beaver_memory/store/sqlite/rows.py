@@ -132,6 +132,15 @@ def index_row(row: Row, parts: Parts, damaged: TenantDamage) -> IndexRow:
     return index_row_of(_indexed(row))
 
 
+def _shown(name: str, value: Any) -> Any:
+    """Return a value as its checksum takes it.
+
+    Raises:
+        TypeError: a text is none: an empty one has no part in the checksum, so its type has to be looked at.
+    """
+    return str.encode(value) if name in ADDED_TEXTS else value
+
+
 def verify(row: Row, parts: Parts) -> None:
     """Compare a row of `rows_of` with its checksum.
 
@@ -143,7 +152,7 @@ def verify(row: Row, parts: Parts) -> None:
         texts = "\0".join(row[_FIRST_TEXT:_FIRST_ADDED]).encode()
         found = crc_of(numbers, parts[row[_OWNER]], texts, row[_HASH], row[_TERMS])
         if row[_FIRST_ADDED:_OWNER] != _NONE_ADDED:
-            found = with_added(found, row[_FIRST_ADDED:_OWNER])
+            found = with_added(found, [_shown(*each) for each in zip(ADDED, row[_FIRST_ADDED:_OWNER], strict=True)])
         is_whole = found ^ access_part(row[_ACCESS]) == row[_CHECKSUM]
     except (struct.error, TypeError, ValueError, KeyError) as error:
         raise DamagedRow("a value that its column never has") from error
