@@ -195,15 +195,10 @@ def test_an_empty_text_of_another_type(whole, tmp_path):
     path, truth = whole
     content, copy = path.read_bytes(), tmp_path / "memory.db"
     _, record, body, _ = cells(content)[1]
-    empty_texts = [at for at in range(record + 1, body) if content[at] == EMPTY_TEXT]
-    found = {}
-    for at in empty_texts:
-        damaged = bytearray(content)
-        damaged[at] ^= 1
-        copy.write_bytes(damaged)
-        found[at] = verdict(copy, truth)[:2]
-    assert len(empty_texts) > 1
-    assert found == dict.fromkeys(empty_texts, (0, 0))
+    # The evidence is the only empty text: a memory of `full` has all others.
+    (at,) = [at for at in range(record + 1, body) if content[at] == EMPTY_TEXT]
+    copy.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+    assert (0, 0) == verdict(copy, truth)[:2]
 
 
 def test_a_vanished_row_is_noticed(whole, tmp_path):
