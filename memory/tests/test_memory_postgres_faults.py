@@ -234,6 +234,8 @@ def test_damaged_rows(server):
         assert [good] == [memory.id for memory in store.recent(looking(), limit=9)]
         assert [good] == [memory.id for memory in store.get([good, *bad], looking())]
         assert [f"Memory {id_} is damaged (tenant '')." for id_ in bad] == store.check()
+        assert bad == store.damaged_among([good, *bad, 99], looking())
+        assert [] == store.damaged_among(bad, looking(stores=("private",)))
 
 
 def test_closed_and_forked(server, store):

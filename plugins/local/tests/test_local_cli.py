@@ -1007,20 +1007,27 @@ def test_many_that_were_added_are_counted(here, monkeypatch, capsys, terminal):
     assert (0, True) == (code, capsys.readouterr().err.endswith(said))
 
 
-def test_a_damaged_memory_is_named_and_forgotten(local, tmp_path):
-    """`check` names a damaged memory with the command that erases it, and that command does."""
-    id_ = local("add", "The price is 1000 euros.", "--scope", "project").out.strip()
+def test_a_damaged_memory_is_named_and_forgotten(here, tmp_path):
+    """Each command that is given a damaged memory names it with the commands that export and erase it, which work."""
+    id_ = here("add", "The price is 1000 euros.", "--scope", "project", "--user", "ann").out.strip()
     connection = sqlite3.connect(database(tmp_path))
     with connection:
         connection.execute("UPDATE observations SET title = 'The price is 9000 euros.'")
     connection.close()
-    checked = local("check")
-    refused = local("forget", "--damaged", id_)
-    gone = local("forget", "--damaged", id_, "--yes")
+    named = [here(*words, id_, "--user", "ann") for words in (("show",), ("pin",), ("forget", "--yes"))]
+    other, checked, refused = here("show", id_), here("check"), here("forget", "--damaged", id_)
+    gone = here("forget", "--damaged", id_, "--yes")
 
-    assert f"`beaver memory forget --damaged {id_} --yes`" in checked.out + checked.err
+    erase = f"`beaver memory forget --damaged {id_} --yes`"
+    said = (
+        f"Error: Memory {id_} is damaged and not shown: `beaver memory export --damaged` writes its readable columns,"
+        f" and {erase} erases it.\n"
+    )
+    assert [Ran(out="", err=said, code=6)] * 3 == named
+    assert (2, True) == (other.code, f"There is no memory {id_} here." in other.err)
+    assert erase in checked.out
     assert (2, "Forgot 1 damaged memory.\n") == (refused.code, gone.out)
-    assert 0 == local("check").code
+    assert 0 == here("check").code
 
 
 def damage(path, text, mask, *, page=False):

@@ -697,3 +697,4 @@ def test_damaged_rows_of_both_databases(tmp_path):
             with contextlib.closing(apsw.Connection(str(path / "memory.db"))) as connection:
                 connection.execute("UPDATE observations SET title = 'another'")
         assert ids == {each.id for each in engine.store.damaged(ANN)}
+        assert sorted(ids) == engine.store.damaged_among(sorted(ids), seen())

@@ -7,7 +7,7 @@ from beaver_memory.records import Change, Memory, Store
 from beaver_memory.store.bounds import LARGEST, bounded, usable
 from beaver_memory.store.checksums import change_checksum
 from beaver_memory.store.postgres.queries import postgres_queries
-from beaver_memory.store.postgres.rows import COLUMNS, Stored, memories_of, stored_of
+from beaver_memory.store.postgres.rows import COLUMNS, Stored, is_whole, memories_of, stored_of
 from beaver_memory.store.postgres.seen import Seen
 from beaver_memory.store.rows import retold
 from beaver_memory.texts import micros, moment
@@ -25,6 +25,16 @@ def visible(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Memory
     sql = _SQL["memories_by_id"].format(columns=COLUMNS, conditions=seen.which.sql)
     rows = connection.execute(sql, seen.params(ids=which), binary=True).fetchall()
     return {memory.id: memory for memory in memories_of(rows, seen.owners)}
+
+
+def damaged_among(connection: Any, seen: Seen, ids: Iterable[int]) -> set[int]:
+    """Return the ids of memories of the visible owners that fail their checksums."""
+    which = usable(ids)
+    if not seen.owners or not which:
+        return set()
+    sql = _SQL["memories_by_id"].format(columns=f"o.id, {COLUMNS}", conditions="o.deleted_at IS NULL")
+    rows = connection.execute(sql, seen.params(ids=which), binary=True).fetchall()
+    return {id_ for id_, *row in rows if not is_whole(row, seen.owners)}
 
 
 def locked(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Stored]:

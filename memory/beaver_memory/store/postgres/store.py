@@ -10,7 +10,18 @@ from beaver_hostspecs import Secret
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
+from beaver_memory.records import (
+    CaptureSpend,
+    Change,
+    DamagedEntry,
+    Kept,
+    Memory,
+    Owner,
+    Person,
+    Scope,
+    SessionSummary,
+    Store,
+)
 from beaver_memory.store.bounds import usable
 from beaver_memory.store.candidate_store import CandidateRows, Wanted
 from beaver_memory.store.changes import view_of
@@ -408,6 +419,14 @@ class PostgresStore:
         with self._connector.moment() as connection:
             key = self._owners.key(connection, owner)
             return [] if key is None else [*integrity.damaged_rows(connection, key, owner)]
+
+    def damaged_among(self, ids: Sequence[int], filters: Filters) -> list[int]:
+        """Return the ids of memories of the visible owners that fail their checksums; see `MemoryStore`."""
+        if {*filters.stores} != {*Store}:
+            return []
+        with self._seen(filters) as (connection, which):
+            found = reads.damaged_among(connection, which, ids)
+        return [id_ for id_ in dict.fromkeys(ids) if id_ in found]
 
     # --- One tenant ---------------------------------------------------------------------------------------------
 

@@ -394,6 +394,12 @@ class SqliteStore:
             key = self._connector.owners.find(connection, owner)
             return [] if key is None else [*damaged_rows(connection, key, owner)]
 
+    def damaged_among(self, ids: Sequence[int], filters: Filters) -> list[int]:
+        """Return the ids of memories of the visible owners that fail their checksums; see `MemoryStore`."""
+        with self._seen(filters) as (connection, owners):
+            found = reads.damaged_places(connection, owners, ids, filters)
+        return [id_ for id_ in dict.fromkeys(ids) if id_ in found]
+
     def _verify_analyser(self, connection: apsw.Connection) -> None:
         if self._analyser is not None and (why := rebuild_terms.trouble(connection, self._analyser)):
             raise StoreError(self._connector.path, why)
