@@ -223,7 +223,7 @@ def test_another_store_in_its_place(server):
 
 
 def test_damaged_rows(server):
-    """A row that was changed behind the store is not shown, and the check names it."""
+    """A row that was changed behind the store is not shown, the check names it, and a reader of all stores forgets it."""
     columns = {"texts": ("title", "narrative", "facts", "summary", "keywords"), "observations": ("tags", "speaker")}
     with contextlib.closing(PostgresStore.open(Secret(server.url), schema="damage")) as store:
         good, *bad = store.add([new(f"m{number}") for number in range(8)], now=NOW)
@@ -235,7 +235,9 @@ def test_damaged_rows(server):
         assert [good] == [memory.id for memory in store.get([good, *bad], looking())]
         assert [f"Memory {id_} is damaged (tenant '')." for id_ in bad] == store.check()
         assert bad == store.damaged_among([good, *bad, 99], looking())
-        assert [] == store.damaged_among(bad, looking(stores=("private",)))
+        assert [] == store.forget(bad, looking(stores=("private",)), now=NOW)
+        assert bad == store.forget(bad, looking(), now=NOW)
+        assert ([], 1) == (store.check(), store.count(Owner()))
 
 
 def test_closed_and_forked(server, store):

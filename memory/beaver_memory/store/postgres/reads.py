@@ -27,14 +27,19 @@ def visible(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Memory
     return {memory.id: memory for memory in memories_of(rows, seen.owners)}
 
 
-def damaged_among(connection: Any, seen: Seen, ids: Iterable[int]) -> set[int]:
-    """Return the ids of memories of the visible owners that fail their checksums."""
+Place = tuple[int, int, int]
+"""The number of the owner of a memory, its moment, and its length in terms."""
+
+
+def damaged_places(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Place]:
+    """Return the memories that fail their checksums, by id, if all stores are visible: none tells its store."""
     which = usable(ids)
-    if not seen.owners or not which:
-        return set()
-    sql = _SQL["memories_by_id"].format(columns=f"o.id, {COLUMNS}", conditions="o.deleted_at IS NULL")
+    if not (seen.owners and which and seen.every_store):
+        return {}
+    columns = f"o.id, o.owner, o.created_at, o.length, {COLUMNS}"
+    sql = _SQL["memories_by_id"].format(columns=columns, conditions="o.deleted_at IS NULL")
     rows = connection.execute(sql, seen.params(ids=which), binary=True).fetchall()
-    return {id_ for id_, *row in rows if not is_whole(row, seen.owners)}
+    return {id_: (owner, at, length) for id_, owner, at, length, *row in rows if not is_whole(row, seen.owners)}
 
 
 def locked(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Stored]:

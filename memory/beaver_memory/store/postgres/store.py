@@ -10,18 +10,7 @@ from beaver_hostspecs import Secret
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import (
-    CaptureSpend,
-    Change,
-    DamagedEntry,
-    Kept,
-    Memory,
-    Owner,
-    Person,
-    Scope,
-    SessionSummary,
-    Store,
-)
+from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import usable
 from beaver_memory.store.candidate_store import CandidateRows, Wanted
 from beaver_memory.store.changes import view_of
@@ -422,10 +411,8 @@ class PostgresStore:
 
     def damaged_among(self, ids: Sequence[int], filters: Filters) -> list[int]:
         """Return the ids of memories of the visible owners that fail their checksums; see `MemoryStore`."""
-        if {*filters.stores} != {*Store}:
-            return []
         with self._seen(filters) as (connection, which):
-            found = reads.damaged_among(connection, which, ids)
+            found = reads.damaged_places(connection, which, ids)
         return [id_ for id_ in dict.fromkeys(ids) if id_ in found]
 
     # --- One tenant ---------------------------------------------------------------------------------------------
