@@ -578,7 +578,9 @@ def test_a_damaged_page_is_a_problem(here, tmp_path, monkeypatch):
     monkeypatch.setattr(SqliteStore, "check", raised(StoreError(path, "locked")))
     locked = here("check")
 
-    assert (1, False) == (damaged.code, damaged.json["ok"])
+    away = "is damaged; move it (with its -wal and -shm files) away, or restore it from a backup."
+    assert {"ok": False, "problems": [f"The memory store {path} {away}"]} == damaged.json
+    assert (1, "") == (damaged.code, damaged.err)
     assert (6, True) == (locked.code, "is locked" in locked.err)
 
 
@@ -1025,7 +1027,17 @@ def test_a_damaged_memory_is_named_and_forgotten(here, tmp_path):
     )
     assert [Ran(out="", err=said, code=6)] * 3 == named
     assert (2, True) == (other.code, f"There is no memory {id_} here." in other.err)
-    assert erase in checked.out
+    evidence = (
+        "keep what can be read of it with `beaver memory export --damaged`, then restore the database from a backup"
+    )
+    assert (
+        Ran(
+            out=f"Memory {id_} fails its checksum and is not shown: {evidence}, or erase it with {erase}.\n",
+            err="",
+            code=1,
+        )
+        == checked
+    )
     assert (2, "Forgot 1 damaged memory.\n") == (refused.code, gone.out)
     assert 0 == here("check").code
 

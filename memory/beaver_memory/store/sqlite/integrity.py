@@ -8,7 +8,7 @@ import apsw
 
 from beaver_memory.errors import DamagedRow
 from beaver_memory.store.checksums import vector_checksum
-from beaver_memory.store.counts import wrong_count
+from beaver_memory.store.counts import RESTORE, broken_rule, damaged_memory, wrong_count
 from beaver_memory.store.people import summary_of
 from beaver_memory.store.sqlite import people
 from beaver_memory.store.sqlite.damage import Damage
@@ -24,15 +24,19 @@ _SQL = sqlite_queries("integrity")
 MOST_NAMED = 20
 """Damaged rows that are named; the others are counted."""
 
+MOST_NAMED_FAULTS = 3
+"""Faults of a damaged file that are named."""
+
+_DAMAGED_FILE = (
+    f"The file is damaged: {{}}. To do: {RESTORE}, or move it away, with its -wal and -shm files, to begin with an"
+    " empty one."
+)
+
 _FAILURES = {
-    "memory": (
-        "Memory {id}{tenant} fails its checksum and is not shown: restore it from a backup, or erase it with"
-        " `beaver memory forget --damaged {id} --yes`; `beaver memory export --damaged` writes its readable columns."
-    ),
     "embedding": "An embedding of memory {id}{tenant} fails its checksum: the memory is found by its words only.",
     "person": "Person {id}{tenant} fails its checksum; its name is shown as memories spell it.",
-    "summary": "The summary of session {id}{tenant} fails its checksum and is not shown.",
-    "history": "An entry in the history of memory {id}{tenant} fails its checksum and is not shown.",
+    "summary": f"The summary of session {{id}}{{tenant}} fails its checksum and is not shown: {RESTORE}.",
+    "history": f"An entry in the history of memory {{id}}{{tenant}} fails its checksum and is not shown: {RESTORE}.",
 }
 
 _RULES = (
@@ -70,11 +74,10 @@ def problems(connection: apsw.Connection, damage: Damage, *, writable: bool = Tr
         damage: notes the rows that fail their checksums.
         writable: whether it may write; the word index is compared with the memories only then.
     """
-    damaged = [f"The file is damaged: {each}." for each in integrity_problems(connection)]
-    if damaged:
-        return damaged
+    if damaged := integrity_problems(connection):
+        return [_DAMAGED_FILE.format("; ".join(damaged[:MOST_NAMED_FAULTS]))]
     strays = len(connection.execute("PRAGMA foreign_key_check").fetchall())
-    references = [f"{strays} rows refer to rows that do not exist."] if strays else []
+    references = [broken_rule(strays, "rows refer to rows that do not exist")] if strays else []
     words = _word_problems(connection) if writable else []
     counts = _wrong_counts(connection, damage)
     return [*references, *_failures(connection, damage), *counts, *_broken_rules(connection), *words]
@@ -107,8 +110,12 @@ def _failures(connection: apsw.Connection, damage: Damage) -> list[str]:
 
 def _named(connection: apsw.Connection, found: Sequence[tuple[str, int, int | str]]) -> list[str]:
     tenants = {number: f" of tenant {name}" if name else "" for number, name in connection.execute(_SQL["tenants"])}
-    named = [_FAILURES[kind].format(id=id_, tenant=tenants.get(tenant, "")) for kind, tenant, id_ in found[:MOST_NAMED]]
+    named = [_failure(kind, id_, tenants.get(tenant, "")) for kind, tenant, id_ in found[:MOST_NAMED]]
     return [*named, *([f"{len(found) - MOST_NAMED} more rows fail their checksums."] if found[MOST_NAMED:] else [])]
+
+
+def _failure(kind: str, id_: int | str, tenant: str) -> str:
+    return damaged_memory(int(id_), tenant) if kind == "memory" else _FAILURES[kind].format(id=id_, tenant=tenant)
 
 
 def _wrong_counts(connection: apsw.Connection, damage: Damage) -> list[str]:
@@ -164,11 +171,11 @@ def _counts(connection: apsw.Connection, query: str) -> dict[str, int]:
 
 def _broken_rules(connection: apsw.Connection) -> list[str]:
     counts = ((connection.execute(_SQL[rule]).get, what) for rule, what in _RULES)
-    return [f"{count} {what}." for count, what in counts if count]
+    return [broken_rule(count, what) for count, what in counts if count]
 
 
 def _word_problems(connection: apsw.Connection) -> list[str]:
-    return [] if is_true(connection) else ["The word index does not match the memories."]
+    return [] if is_true(connection) else [f"The word index does not match the memories: {RESTORE}."]
 
 
 def _size(path: Path) -> int:
