@@ -79,10 +79,11 @@ def _kept(looked: settings.SettingsCheck) -> Iterator[Finding]:
         yield databases.sessions(folder)
     with waiting("Examining the audit trail"):
         yield from _trail(folder)
-    yield from losses.examine([folder, *looked.further_folders])
     if looked.loaded is not None:
         with waiting("Examining the memories"):
             yield from memories.examine(looked.loaded)
+    # Opening a database finds its losses.
+    yield from losses.examine([folder, *looked.further_folders])
     config = None if looked.loaded is None else looked.loaded.config
     yield from health.kept(folder, looked.sections, Absence.under(config))
 

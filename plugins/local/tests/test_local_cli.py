@@ -1108,7 +1108,28 @@ def test_the_doctor_verifies_memories(local, beaver, tmp_path):
     assert before | {database(tmp_path): b"garbage " * 1000} == after
 
 
-def test_the_doctor_without_a_memory(local, beaver, tmp_path):
+def test_an_older_copy_in_place_of_the_database(here, beaver, tmp_path):
+    """Each command names one remedy for an older copy of the database, and the doctor that accepts it finds no problem."""
+    path = database(tmp_path)
+    here("add", STABLE)
+    older = path.read_bytes()
+    here("add", "The quay is new.")
+    path.write_bytes(older)
+    accept = f"restore a backup, or accept the loss with `beaver doctor --accept-loss {path}`"
+    missing = "1 commit that was acknowledged is missing: the database is older than what was acknowledged here, or another one."
+    ran = [beaver("doctor", "--json")]
+    checked, added = here("check"), here("add", "The pier is old.")
+    ran += [beaver("doctor", "--json"), beaver("doctor", "--json", "--accept-loss", path)]
+    wrong = [[each for each in one.json["findings"] if each["level"] != "ok"] for one in ran]
+
+    found = {"subject": "memory.db", "level": "problem", "text": f"{path}: {missing}", "remedy": accept}
+    assert [[found], [found], []] == wrong
+    assert [1, 1, 0] == [one.code for one in ran]
+    assert (f"{missing} To do: {accept}.\n", 1) == (checked.out, checked.code)
+    assert ("2\n", 0) == (added.out, added.code)
+
+
+def test_the_doctor_without_a_memory(here, beaver, tmp_path):
     """The doctor makes no database, and a plugin that cannot be examined is a problem."""
     ran = beaver("doctor", "--json")
 

@@ -9,7 +9,7 @@ from beaver_memory.errors import StoreError
 from beaver_memory.runtime.examination import examined
 from beaver_memory.runtime.profile import DATABASE
 
-REMEDY = "run: beaver memory check, and beaver memory export --damaged -o FILE; then restore a backup"
+REMEDY = "run: beaver memory check"
 
 WHOLE = "`beaver memory check` reads all of them"
 
