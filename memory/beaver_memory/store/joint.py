@@ -359,7 +359,9 @@ class JointStore:
     def _problems_of_person(self) -> list[str]:
         try:
             store = self._personal.there()
-            return [] if store is None else [f"{self._personal.path}: {each}" for each in store.check()]
+            return (
+                [] if store is None else [f"{self._personal.path}: {each}" for each in store.check(shift=PERSONAL_IDS)]
+            )
         except StoreError as error:
             return [str(error)]
 

@@ -1,7 +1,9 @@
 """`beaver memory local`: as `beaver` runs it, each command a process of its own; and over a host in this process."""
 
+import contextlib
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import stat
@@ -34,6 +36,7 @@ from beaver_memory.runtime.examination import Examination
 from beaver_memory.runtime.gates import WriteGate
 from beaver_memory.search.terms import Analyser
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases.kit import NOW, new
 from beaver_toolkit.redaction.redactor import Redactor
 
 STABLE = "Billing is deployed from the branch stable."
@@ -1129,6 +1132,24 @@ def test_an_older_copy_in_place_of_the_database(here, beaver, tmp_path):
     assert ("2\n", 0) == (added.out, added.code)
 
 
+def test_the_doctor_counts_stored_secrets(tmp_path):
+    """Memories that hold a secret by the rules of today are counted and named by their ids, and none is shown."""
+    folders = [tmp_path / "project", tmp_path / "person"]
+    folders[0].mkdir()
+    with contextlib.closing(SqliteStore.open(folders[0] / "memory.db")) as store:
+        store.add([new("one"), new("two", facts=(f"the password: {CREDENTIAL}",))], now=NOW)
+    shutil.copytree(*folders)
+    found = group.commands["examine"].main([str(folder) for folder in folders], standalone_mode=False)
+
+    hold = "1 memory holds a secret that is refused today:"
+    assert [
+        ("ok", f"{folders[0]}/memory.db: 2 memories, intact"),
+        ("warning", f"{folders[0]}/memory.db: {hold} 2"),
+        ("ok", f"{folders[1]}/memory.db: 2 memories, intact"),
+        ("warning", f"{folders[1]}/memory.db: {hold} 1000000002"),
+    ] == [(level, text) for level, text, _ in found]
+
+
 def test_the_doctor_without_a_memory(here, beaver, tmp_path):
     """The doctor makes no database, and a plugin that cannot be examined is a problem."""
     ran = beaver("doctor", "--json")
@@ -1168,19 +1189,24 @@ def test_a_read_only_disk(here, tmp_path):
             "a; b; c; and 2 more",
         ),
         (StoreError("here", "locked"), "problem", "is locked"),
+        (
+            Examination(memories=99, examined=99, refused=tuple(range(1, 13))),
+            "warning",
+            "12 memories hold a secret that is refused today: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more",
+        ),
     ],
 )
 def test_the_findings_of_an_examination(tmp_path, monkeypatch, found, level, text):
-    """An examination says what it read and what it left out, names three problems and counts the others."""
+    """An examination says what it read and left out, and names three problems and ten secrets, and counts the others."""
 
-    def examined(_):
+    def examined(_, **__):
         if isinstance(found, StoreError):
             raise found
         return found
 
     (tmp_path / "memory.db").touch()
     monkeypatch.setattr(sys.modules["beaver_hooks_local.cli.examine"], "examined", examined)
-    ((shown, said, _),) = group.commands["examine"].main(
+    *_, (shown, said, _) = group.commands["examine"].main(
         ["--database", str(tmp_path / "memory.db")], standalone_mode=False
     )
 

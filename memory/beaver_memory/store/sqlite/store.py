@@ -375,16 +375,16 @@ class SqliteStore:
         with self._connector.reading() as connection:
             return integrity.stats(connection, self._connector.path)
 
-    def check(self) -> list[str]:
-        """Return the problems of the store, one sentence each; an empty list if it is whole."""
+    def check(self, *, shift: int = 0) -> list[str]:
+        """Return the problems of the store, one sentence each, with `shift` added to ids; none if it is whole."""
         try:
             with self._connector.writing() as connection:
-                found = integrity.problems(connection, self._damage)
+                found = integrity.problems(connection, self._damage, shift=shift)
         except StoreError as error:
             if error.category not in UNWRITABLE:
                 raise
             with self._connector.reading() as connection:
-                found = integrity.problems(connection, self._damage, writable=False)
+                found = integrity.problems(connection, self._damage, writable=False, shift=shift)
         losses = [f"{loss} To do: {remedy(self.path)}." for loss in losses_of(self.path)]
         return [*losses, *found]
 
