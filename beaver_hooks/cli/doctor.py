@@ -36,8 +36,8 @@ def command(ctx: click.Context, *, as_json: bool, accepted: tuple[Path, ...], co
 
     It also examines the audit chain, the health of the plugins, confirmations and free space, and verifies the rows of
     the local memory, of a large one only the newest, and counts those that hold secrets. It opens no host, and changes
-    and creates nothing, unless you accept a loss; each finding names the remedy. A degraded plugin is a problem here. The exit code is 0, or 1 if there
-    is a problem.
+    and creates nothing, unless you accept a loss; each finding names the remedy. A degraded plugin is a problem here.
+    The exit code is 0, or 1 if there is a problem.
     """
     set_up_log()
     for path in accepted:
