@@ -230,6 +230,12 @@ class MemoryStore(Protocol):
     def damaged(self, owner: Owner) -> list[DamagedEntry]:
         """Return the rows of an owner that fail their checksums, as far as they can be read."""
 
+    def damaged_among(self, ids: Sequence[int], filters: Filters) -> list[int]:
+        """Return the ids of memories of the visible owners that fail their checksums, in the order of `ids`.
+
+        A damaged row does not tell its store, so filters that do not see all stores get none.
+        """
+
     def close(self) -> None:
         """Close the store. Closing again does nothing."""
 

@@ -291,6 +291,10 @@ class TenantStore:
         found = self._ask(lambda store: store.damaged(self._inner_owner(owner)))
         return [attrs.evolve(each, owner=owner) for each in found]
 
+    def damaged_among(self, ids: Sequence[int], filters: Filters) -> list[int]:
+        """Return the ids of memories of the visible owners that fail their checksums; see `MemoryStore`."""
+        return self._ask(lambda store: store.damaged_among(ids, self._inner_filters(filters)))
+
     # --- Copies of another store --------------------------------------------------------------------------------
 
     def restore(self, owner: Owner, copies: Sequence[MemoryCopy]) -> None:

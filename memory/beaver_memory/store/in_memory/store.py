@@ -289,6 +289,10 @@ class InMemoryStore:
         """Return no rows: none is stored."""
         return []
 
+    def damaged_among(self, ids: Sequence[int], filters: Filters) -> list[int]:  # noqa: ARG002 - the protocol names them
+        """Return no ids: no row is stored."""
+        return []
+
     # --- One tenant ---------------------------------------------------------------------------------------------
 
     def owners_of(self, tenant: str) -> list[Owner]:

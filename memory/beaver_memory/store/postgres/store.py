@@ -409,6 +409,12 @@ class PostgresStore:
             key = self._owners.key(connection, owner)
             return [] if key is None else [*integrity.damaged_rows(connection, key, owner)]
 
+    def damaged_among(self, ids: Sequence[int], filters: Filters) -> list[int]:
+        """Return the ids of memories of the visible owners that fail their checksums; see `MemoryStore`."""
+        with self._seen(filters) as (connection, which):
+            found = reads.damaged_places(connection, which, ids)
+        return [id_ for id_ in dict.fromkeys(ids) if id_ in found]
+
     # --- One tenant ---------------------------------------------------------------------------------------------
 
     def owners_of(self, tenant: str) -> list[Owner]:

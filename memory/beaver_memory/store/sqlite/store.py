@@ -375,16 +375,16 @@ class SqliteStore:
         with self._connector.reading() as connection:
             return integrity.stats(connection, self._connector.path)
 
-    def check(self) -> list[str]:
-        """Return the problems of the store, one sentence each; an empty list if it is whole."""
+    def check(self, *, shift: int = 0) -> list[str]:
+        """Return the problems of the store, one sentence each, with `shift` added to ids; none if it is whole."""
         try:
             with self._connector.writing() as connection:
-                found = integrity.problems(connection, self._damage)
+                found = integrity.problems(connection, self._damage, shift=shift)
         except StoreError as error:
             if error.category not in UNWRITABLE:
                 raise
             with self._connector.reading() as connection:
-                found = integrity.problems(connection, self._damage, writable=False)
+                found = integrity.problems(connection, self._damage, writable=False, shift=shift)
         losses = [f"{loss} To do: {remedy(self.path)}." for loss in losses_of(self.path)]
         return [*losses, *found]
 
@@ -393,6 +393,12 @@ class SqliteStore:
         with self._connector.reading() as connection:
             key = self._connector.owners.find(connection, owner)
             return [] if key is None else [*damaged_rows(connection, key, owner)]
+
+    def damaged_among(self, ids: Sequence[int], filters: Filters) -> list[int]:
+        """Return the ids of memories of the visible owners that fail their checksums; see `MemoryStore`."""
+        with self._seen(filters) as (connection, owners):
+            found = reads.damaged_places(connection, owners, ids, filters)
+        return [id_ for id_ in dict.fromkeys(ids) if id_ in found]
 
     def _verify_analyser(self, connection: apsw.Connection) -> None:
         if self._analyser is not None and (why := rebuild_terms.trouble(connection, self._analyser)):

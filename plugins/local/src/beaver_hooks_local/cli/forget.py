@@ -142,11 +142,12 @@ def forget(
         ctx.exit(0 if planted.holds else REMAINS)
     _ensure_one_way(selection)
     if damaged:
-        _forget_damaged(shell, ids, which, yes=yes and not dry, as_json=as_json)
+        every = attrs.evolve(selection, every_user=every_user or user is None)
+        _forget_damaged(shell, every, yes=yes and not dry, as_json=as_json)
         return
     found = ask(shell, selection.found)
     if not selection.is_narrow:
-        ensure_all(ids, found)
+        ensure_all(shell, ids, found, which)
     if everything and not (found or dry):
         # The last turns may wait to become memories.
         ask(shell, lambda memory: memory.operations.turns.erase(which.sight.owner), wrote=True)
@@ -219,15 +220,15 @@ def _places(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{place} {count:,}" for place, count in sorted(counts.items())) or "none"
 
 
-def _forget_damaged(shell: Shell, ids: tuple[int, ...], which: OwnerOptions, *, yes: bool, as_json: bool) -> None:
+def _forget_damaged(shell: Shell, selection: Selection, *, yes: bool, as_json: bool) -> None:
     """Erase memories that fail their checksums, which no command can show before."""
-    if not (ids and yes):
+    if not (selection.ids and yes):
         raise click.UsageError(
             "Name the damaged memories (see `beaver memory check`) and add --yes; none can be shown."
         )
 
     def work(memory: LocalMemory) -> tuple[int, ...]:
-        return memory.operations.forget(ForgetRequest(ids=ids, own=which.own(memory, lapsed=True))).forgotten
+        return memory.operations.forget(ForgetRequest(ids=selection.ids, own=selection.own(memory))).forgotten
 
     gone = ask(shell, work, wrote=True)
     if as_json:
