@@ -81,6 +81,7 @@ def killed(writer, chance):
     return found
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", [1])
 def test_kill_9_in_the_middle_of_adds(tmp_path, seed):
     """Two processes add to one store and are killed again and again: it is whole, and holds all that they had added."""
