@@ -95,6 +95,7 @@ class Captures:
             model_tokens=spent.tokens,
             dry_run=request.dry_run,
             redacted=findings,
+            turns=tuple(_turns(request)),
         )
 
     def day(self, owner: Owner) -> CaptureDay:
