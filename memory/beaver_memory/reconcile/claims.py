@@ -44,6 +44,7 @@ _CLAUSES = re.compile(
     r"|\uff0c(?=\u6211)",
     re.IGNORECASE,
 )
+_CLAUSE_ENDS = re.compile(r"[,;\uff0c]|\b(?:and|but|und|aber)\b")
 _HELD = re.compile(
     r"\b(?:if|unless|wenn|falls)\b|\u5982\u679c|\u8981\u662f|\u5047\u5982|[\"\u201c\u201e\u00ab\u300c]", re.IGNORECASE
 )
@@ -94,8 +95,10 @@ class Claim:
         relation: whether it says what its subject has (0) or is (1); `None` for anything else, or for both.
         denies: it denies something, and does not say that it has ended.
         perfect: see `Vocabulary`.
+        conditions, purposes, places: the words that tell when, for what and where it holds; see `Vocabulary`.
+        habit: it says what the speaker does on a day of the week.
         changes_otherwise: it has a mark of a change beside that something is new.
-        changes, additive, ends, past, planned, happened, several: see `Vocabulary`; the words of another speaker count
+        changes, switches, additive, ends, past, planned, happened, several: see `Vocabulary`; the words of another speaker count
             as planned.
     """
 
@@ -120,8 +123,13 @@ class Claim:
     relation: int | None = None
     denies: bool = False
     perfect: bool = False
+    conditions: frozenset[str] = frozenset()
+    purposes: frozenset[str] = frozenset()
+    places: frozenset[str] = frozenset()
+    habit: bool = False
     changes_otherwise: bool = False
     changes: bool = False
+    switches: bool = False
     additive: bool = False
     ends: bool = False
     past: bool = False
@@ -220,6 +228,10 @@ def _claim(statement: str) -> Claim:
         contrasts=known.contrasts_in(bare),
         attributes=dict(_attributes(known, bare, own=own, kin=kin)),
         replaced=_replaced(known, statement),
+        conditions=known.words_found(known.conditions, bare),
+        purposes=known.words_found(known.purposes, bare),
+        places=known.words_found(known.places, _CLAUSE_ENDS.split(bare)[0]),
+        habit=known.actors.search(bare) is not None and known.weekdays.search(bare) is not None,
         several=frozenset(known.words(" ".join(match[0] for match in known.several.finditer(statement)))),
         **_marks(known, statement, bare),
     )
@@ -236,7 +248,7 @@ def _subject_name(known: Vocabulary, statement: str, names: frozenset[str]) -> s
 
 
 def _marks(known: Vocabulary, statement: str, bare: str) -> dict[str, bool]:
-    found = {"changes": known.changes, "ends": known.endings, "happened": known.events}
+    found = {"changes": known.changes, "switches": known.switches, "ends": known.endings, "happened": known.events}
     marks = {name: expression.search(statement) is not None for name, expression in found.items()}
     quoted = known.quotes.search(statement) is not None
     # Asides such as "if you ask me" look like these.

@@ -5,7 +5,7 @@ later one denies or ends the earlier one, or if it names the thing that it repla
 live: a wrong memory beside a right one costs less than a lost one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import attrs
@@ -13,6 +13,7 @@ import attrs
 from beaver_memory.reconcile.claims import NO_CLAIM, Attribute, Claim, claims_of, keywords_of, search_words
 from beaver_memory.reconcile.decision import Decision
 from beaver_memory.reconcile.findings import Finding, Verdict
+from beaver_memory.reconcile.scopes import denies_a_part, gives_up_a_part, is_narrower
 from beaver_memory.reconcile.topics import apart, by_topic, differ_in_relation
 from beaver_memory.records import MOST_LABELS, Memory, NewMemory
 
@@ -69,12 +70,12 @@ def finding(earlier: Claim, later: Claim) -> Finding | None:
     """Return what a later statement does to an earlier one; `None` if both can be true."""
     if NO_CLAIM in (earlier, later):
         return None
-    later = _marked(earlier, later)
+    later = _named(earlier, _marked(earlier, later))
     if earlier.planned or later.planned or earlier.past or later.past:
         return None
     if said_again := _repeated(earlier, later):
         return said_again
-    if later.additive:
+    if later.additive or (not later.ends and _both_hold(earlier, later)):
         return None
     if earlier.kin != later.kin:
         return _by_denial(earlier, later)
@@ -85,6 +86,11 @@ def finding(earlier: Claim, later: Claim) -> Finding | None:
         or _by_form(earlier, later)
         or by_topic(earlier, later)
     )
+
+
+def _both_hold(earlier: Claim, later: Claim) -> bool:
+    """Return whether the later statement limits itself, or tells of one more habit: gym on Mondays, on Thursdays."""
+    return is_narrower(later, earlier) or (earlier.habit and later.habit and not later.switches)
 
 
 def _between(new: NewMemory, said: Sequence[Claim], old: Memory) -> Finding | None:
@@ -136,6 +142,12 @@ def _marked(earlier: Claim, later: Claim) -> Claim:
     return later
 
 
+def _named(earlier: Claim, later: Claim) -> Claim:
+    """Return the later statement with the relation of the person whom it names: "my sister Anna", and then "Anna"."""
+    is_known = bool(later.subject) and later.subject in earlier.names and later.subject != earlier.subject
+    return attrs.evolve(later, kin=earlier.kin) if is_known and not later.kin else later
+
+
 # --- The rules --------------------------------------------------------------------------------------------------------
 
 
@@ -161,6 +173,8 @@ def _by_replacement(earlier: Claim, later: Claim) -> Finding | None:
     enough = len(given_up) if later.language == "zh" else 2 * len(given_up)
     # "I have a new phone", and "I got rid of my old phone".
     is_other = bool(earlier.renewed & given_up and later.contrasts - earlier.contrasts)
+    if later.ends and gives_up_a_part(later, earlier):
+        return None
     if given_up and enough >= len(later.replaced) and not earlier.ends and not is_other:
         return Finding(verdict="DELETE", reason="replaced")
     return None
@@ -173,19 +187,21 @@ def _by_attribute(earlier: Claim, later: Claim) -> Finding | None:
         if not _same_subject(earlier, later, before, after) or not _is_single(name, earlier, later):
             continue
         if earlier.ends or (later.ends and not later.changes):
-            if later.ends != earlier.ends and set(before.value) & set(after.value):
+            denial, other = (later, earlier) if later.ends else (earlier, later)
+            is_whole = later.ends != earlier.ends and not denies_a_part(denial, other)
+            if is_whole and _has_object(denial, set(before.value) & set(after.value)):
                 return Finding(verdict="DELETE", reason="denied")
-        elif _differ(before, after, changes=later.changes):
+        elif _differ(before, after, changes=later.changes) or _other_clock(earlier, later, before, after):
             return Finding(verdict="DELETE", reason="single_value")
     return None
 
 
 def _is_single(name: str, earlier: Claim, later: Claim) -> bool:
     """Return whether an attribute has one value at a time, as two statements use it."""
+    if earlier.attributes[name].marked and not later.switches:
+        return False
     if later.changes:
         return name != OTHER or not earlier.attributes[name].subject <= (earlier.kin | earlier.names)
-    if earlier.attributes[name].marked:
-        return False
     if name == OTHER:
         numbers = earlier.numbers.intersection(earlier.attributes[name].value)
         return bool(numbers and later.numbers.intersection(later.attributes[name].value))
@@ -219,12 +235,20 @@ def _is_denied(denied: Claim, other: Claim, core: frozenset[str]) -> bool:
     common = core & other.content
     if not common - denied.numbers or 2 * len(common) < len(core):
         return False
+    if not _has_object(denied, common) or denies_a_part(denied, other):
+        return False
     if (denied.kin and denied.kin != other.kin) or (denied.denies and not core - denied.numbers <= other.content):
         return False
     # "I have never been to Kyoto" does not deny "I'm reading a novel set in Kyoto".
     if denied.denies and 2 * len(common) < len(other.content):
         return False
     return not denied.topics or bool(denied.topics & other.topics)
+
+
+def _has_object(denied: Claim, common: Collection[str]) -> bool:
+    """Return whether common words tell more than what is done: "I don't eat meat" says nothing about fish."""
+    objects = denied.kept & denied.strong
+    return bool(common) and (denied.language == "zh" or not objects or not objects.isdisjoint(common))
 
 
 def _same_holder(denied: Claim, other: Claim, core: frozenset[str]) -> bool:
@@ -270,7 +294,7 @@ def _same_subject(earlier: Claim, later: Claim, before: Attribute, after: Attrib
     if one == other:
         return True
     contrasts = earlier.contrasts ^ later.contrasts
-    if contrasts & (one | other) and not (later.changes and (one <= other or other <= one)):
+    if contrasts & (one | other) and not (later.changes and other <= one):
         return False
     if not (one <= other or other <= one):
         return False
@@ -292,3 +316,15 @@ def _differ(before: Attribute, after: Attribute, *, changes: bool) -> bool:
     if one <= other or other <= one:
         return changes and one != other and (other < one or before.value[-1] != after.value[-1])
     return True
+
+
+def _other_clock(earlier: Claim, later: Claim, before: Attribute, after: Attribute) -> bool:
+    """Return whether both values have other numbers that share characters: \u5341\u70b9, \u5341\u4e00\u70b9."""
+    if later.language != "zh" or not later.changes:
+        return False
+    numbers = (
+        [each for each in value if each in claim.numbers]
+        for value, claim in ((before.value, earlier), (after.value, later))
+    )
+    one, other = numbers
+    return bool(one and other) and one != other
