@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from beaver_memory.reconcile.claims import LONGEST_STATEMENT, claims_of
 from beaver_memory.reconcile.decision import Decision
-from beaver_memory.reconcile.rules import RuleJudge, with_keywords
+from beaver_memory.reconcile.rule_judge import RuleJudge, with_keywords
 from beaver_memory.records import Memory, NewMemory
 from beaver_memory.store.fingerprint import hash_of
 

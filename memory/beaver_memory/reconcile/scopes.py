@@ -4,7 +4,7 @@
 bus to work" true.
 """
 
-from beaver_memory.reconcile.claims import Claim
+from beaver_memory.reconcile.claim import Claim
 
 
 def is_narrower(later: Claim, earlier: Claim) -> bool:
@@ -22,7 +22,7 @@ def denies_a_part(denial: Claim, other: Claim) -> bool:
 
 
 def gives_up_a_part(later: Claim, earlier: Claim) -> bool:
-    """Return whether what was given up is only a part of the earlier one: "I stopped using Slack on my phone"."""
+    """Return whether the later statement gives up a part of the earlier one: "I stopped using Slack on my phone"."""
     limits = _limits(later) & later.replaced
     return bool(limits) and not limits & earlier.content
 

@@ -4,7 +4,7 @@ No vocabulary has all attributes. So a marked change ends an earlier statement t
 enough of their other words in common, and each of them gives another value of the same kind.
 """
 
-from beaver_memory.reconcile.claims import Claim
+from beaver_memory.reconcile.claim import Claim
 from beaver_memory.reconcile.findings import Finding
 
 MOST_WORDS = 10

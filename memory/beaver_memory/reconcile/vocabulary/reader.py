@@ -172,6 +172,7 @@ def vocabulary(language: str) -> Vocabulary:
     """Return the vocabulary of a language: `en`, `de` or `zh`."""
     given = tomllib.loads(files(__package__).joinpath(f"{language}.toml").read_text("utf-8"))
     parts, spaced = _resolved(given["parts"]), language != "zh"
+    finders = {name: [_pattern(text, parts) for text in given["marks"].pop(name)] for name in _FINDERS}
     return Vocabulary(
         language=language,
         idle=frozenset([*given["words"]["idle"].split(), *_forms(language, given["words"]["idle"])]),
@@ -182,7 +183,10 @@ def vocabulary(language: str) -> Vocabulary:
         same={word: _forms(language, texts)[0] for texts in given["words"]["same"] for word in _forms(language, texts)},
         contrasts=frozenset(_forms(language, given["words"]["contrasts"])),
         kin={word: names.split()[0] for names in given["words"]["kin"] for word in names.split()},
-        **{name: tuple(_pattern(text, parts) for text in given["marks"].pop(name)) for name in _FINDERS},
+        replacements=tuple(finders["replacements"]),
+        conditions=tuple(finders["conditions"]),
+        purposes=tuple(finders["purposes"]),
+        places=tuple(finders["places"]),
         relations=tuple(_marks([text], parts, spaced=spaced) for text in given["marks"].pop("relations")),
         newness=_pattern("|".join(given["marks"].pop("newness")), parts),
         quotes=_pattern("|".join(given["marks"].pop("quotes")), parts),
