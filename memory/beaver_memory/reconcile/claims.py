@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from beaver_memory.reconcile.claim import NO_CLAIM, Attribute, Claim
-from beaver_memory.reconcile.statements import statements
+from beaver_memory.reconcile.statements import LONGEST, statements
 from beaver_memory.reconcile.vocabulary.languages import language_of
 from beaver_memory.reconcile.vocabulary.reader import Family, Vocabulary, vocabulary
 from beaver_memory.reconcile.vocabulary.word_forms import pairs_of
@@ -45,6 +45,14 @@ def search_words(claim: Claim) -> str:
     """Return words by which other statements about the same attributes are found; none if it has no attribute."""
     subjects = [word for each in claim.attributes.values() for word in each.subject]
     return " ".join([*keywords_of(claim), *subjects])
+
+
+def strong_words(text: str) -> frozenset[str]:
+    """Return the words of any text, for example a question, that are not in statements about anything."""
+    known = vocabulary(language_of(text))
+    return (
+        known.topics(text[:LONGEST]) if known.language == "zh" else frozenset(known.words(text[:LONGEST])) - known.weak
+    )
 
 
 def keywords_of(claim: Claim) -> tuple[str, ...]:

@@ -28,12 +28,12 @@ def finding(earlier: Claim, later: Claim) -> Finding | None:
     """Return what a later statement does to an earlier one; `None` if both can be true."""
     if NO_CLAIM in (earlier, later):
         return None
-    later = _named(earlier, _marked(earlier, later))
+    later = named(earlier, _marked(earlier, later))
     if earlier.planned or later.planned or earlier.past or later.past:
         return None
     if said_again := _repeated(earlier, later):
         return said_again
-    if later.additive or (not later.ends and _both_hold(earlier, later)):
+    if later.additive or (not later.ends and limits_itself(earlier, later)):
         return None
     if earlier.kin != later.kin:
         return _by_denial(earlier, later)
@@ -46,7 +46,7 @@ def finding(earlier: Claim, later: Claim) -> Finding | None:
     )
 
 
-def _both_hold(earlier: Claim, later: Claim) -> bool:
+def limits_itself(earlier: Claim, later: Claim) -> bool:
     """Return whether the later statement limits itself, or tells of one more habit: gym on Mondays, on Thursdays."""
     return is_narrower(later, earlier) or (earlier.habit and later.habit and not later.switches)
 
@@ -63,7 +63,7 @@ def _marked(earlier: Claim, later: Claim) -> Claim:
     return later
 
 
-def _named(earlier: Claim, later: Claim) -> Claim:
+def named(earlier: Claim, later: Claim) -> Claim:
     """Return the later statement with the relation of the person whom it names: "my sister Anna", and then "Anna"."""
     is_known = bool(later.subject) and later.subject in earlier.names and later.subject != earlier.subject
     return attrs.evolve(later, kin=earlier.kin) if is_known and not later.kin else later
