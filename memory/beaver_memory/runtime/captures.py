@@ -21,7 +21,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.reconcile.candidates import similar
 from beaver_memory.reconcile.decision import Reconciled
-from beaver_memory.reconcile.rules import RuleJudge, other_words
+from beaver_memory.reconcile.rule_judge import RuleJudge, other_words
 from beaver_memory.records import CAPTURE, Memory, NewMemory, Owner, Scope
 from beaver_memory.runtime.capture_records import CapturedItem, CaptureReport, CaptureRequest
 from beaver_memory.runtime.corrections import PENDING, PENDING_FROM
@@ -95,6 +95,7 @@ class Captures:
             model_tokens=spent.tokens,
             dry_run=request.dry_run,
             redacted=findings,
+            turns=tuple(_turns(request)),
         )
 
     def day(self, owner: Owner) -> CaptureDay:
