@@ -316,8 +316,8 @@ class MemoryEngine:
     ) -> Answer:
         """Return the memories that some indexes rank best."""
         found = gather(sources, sought.wanted.terms, sought.vector, wide=sought.wanted.width)
-        names = np.array(self._analyser.names(query.text), "u8")
-        ranked = FORMULAS[query.formula](found, names, query.filters.now.timestamp(), self._weights, sought.scale)
+        intent = self._analyser.intent(query.text, query.asker)
+        ranked = FORMULAS[query.formula](found, intent, query.filters.now.timestamp(), self._weights, sought.scale)
         ranked = measured(ranked, fit(found, found.whole, sought.scale))
         chosen = hits(best_of(found, ranked, query), read, ranked.shares, query)
         return Answer(hits=chosen, keyword_only=trouble, total=found.size)
