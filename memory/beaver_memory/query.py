@@ -26,6 +26,7 @@ class Query:
         minimum_score: the lowest score of a hit, 0 to 1; see `Hit.score`.
         formula: the formula for ranking: `context`, `weighted`, `seed-002`, `seed-003` or `rrf`.
         explain: whether hits show the share of each signal.
+        seconds: the time that the caller has; what is ranked late in it is not ranked again by tokens.
     """
 
     text: str = field(default="", validator=instance_of(str))
@@ -36,6 +37,7 @@ class Query:
     minimum_score: float = field(default=0.0, validator=[instance_of((int, float)), ge(0), le(1)])
     formula: str = "context"
     explain: bool = False
+    seconds: float | None = field(default=None, validator=optional(and_(instance_of((int, float)), ge(0))))
 
 
 @attrs.frozen(kw_only=True)
@@ -65,9 +67,12 @@ class Answer:
         keyword_only: the reason why the search used no vectors although it has an embedder, or `None`.
         total: the number of candidates.
         without_index: the reason why no index could be built, so that the store answered by its words, or `None`.
+        not_reranked: the reason why the memories were not ranked again by their tokens although that is switched on:
+            `no_token_vectors` of this embedder, or `deadline`; or `None`.
     """
 
     hits: tuple[Hit, ...] = ()
     keyword_only: str | None = None
     total: int = 0
     without_index: str | None = None
+    not_reranked: str | None = None
