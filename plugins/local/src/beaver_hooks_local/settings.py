@@ -65,8 +65,8 @@ class RecallSettings:
     )
     reranker: Reranker = setting(
         default="none",
-        help="what ranks the first 50 memories of a search again: `tokens` compares each word of the prompt with theirs,"
-        " by the model e5-small, and takes about 4 MB for a thousand short memories",
+        help="what ranks the first 50 memories of a search again: `tokens` compares each word of the prompt with"
+        " theirs, by the model e5-small; it takes more disk",
     )
 
 
