@@ -80,6 +80,7 @@ class MemoryEngine:
         weights: the weights of the default formula.
         reranker: what ranks the first memories of a search again: `tokens` compares each token of the query with
             theirs, or `none`.
+        token_weight: how far tokens take the place of the cosine, 0 to 1.
         clock: the source of time.
         trace: receives events, without any content: `trace(event, **facts)`.
     """
@@ -98,6 +99,7 @@ class MemoryEngine:
         view: View = unchanged,
         weights: Weights | None = None,
         reranker: RerankerName = "none",
+        token_weight: float = late_interaction.WEIGHT,
         clock: Clock | None = None,
         trace: Trace | None = None,
     ) -> None:
@@ -106,7 +108,7 @@ class MemoryEngine:
         self._weights = Weights() if weights is None else weights
         self._clock = SystemClock() if clock is None else clock
         self._trace = _nothing if trace is None else trace
-        self._reranker = TokenReranker(self.store, self._clock, enabled=reranker == "tokens")
+        self._reranker = TokenReranker(self.store, self._clock, enabled=reranker == "tokens", weight=token_weight)
         self._analyser = Analyser()
         self._writer = Writer(self.store, self._analyser)
         self._own_layer = Layer(store, indexes, nearest, self._trace, view=view, small=small)

@@ -52,10 +52,11 @@ class TokenReranker:
         store: the store of the vectors.
         clock: the source of time.
         enabled: the switch.
+        weight: how far tokens take the place of the cosine, 0 to 1.
     """
 
-    def __init__(self, store: MemoryStore, clock: Clock, *, enabled: bool) -> None:
-        self._store, self._clock, self.enabled = store, clock, enabled
+    def __init__(self, store: MemoryStore, clock: Clock, *, enabled: bool, weight: float) -> None:
+        self._store, self._clock, self.enabled, self._weight = store, clock, enabled, weight
 
     def vectors(self, embedder: Embedder | None, text: str) -> QueryVectors:
         """Return the vectors of a query, with those of its tokens if it is switched on.
@@ -91,5 +92,5 @@ class TokenReranker:
             return ranked, DEADLINE
         ids = late_interaction.first_memories(found, ranked)
         stored = self._store.vectors_of(ids, query.model, tenant=tenant)
-        closer = late_interaction.closer(found, query.tokens, stored)
+        closer = late_interaction.closer(found, query.tokens, stored, self._weight)
         return ranked if closer is None else late_interaction.told(ranked, rank(closer)), None

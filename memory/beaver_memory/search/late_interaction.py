@@ -34,6 +34,9 @@ MOST = 128
 MOST_OF_QUERY = 64
 """Vectors of a query; the tokens of a longer one are pooled."""
 
+WEIGHT = 1.0
+"""How far tokens take the place of the cosine, 0 to 1."""
+
 SHARE = "tokens"
 """The signal in the shares of a score: what comparing tokens has changed."""
 
@@ -73,7 +76,9 @@ def first_memories(found: Candidates, ranked: Ranked) -> list[int]:
     return list(dict.fromkeys(ids))[:COMPARED]
 
 
-def closer(found: Candidates, query: np.ndarray, tokens: Mapping[int, bytes]) -> Candidates | None:
+def closer(
+    found: Candidates, query: np.ndarray, tokens: Mapping[int, bytes], weight: float = WEIGHT
+) -> Candidates | None:
     """Return the candidates with cosines by their tokens; `None` if fewer than two have tokens.
 
     The others keep their cosine. The mean of those that are replaced stays the same, so that neither group gains.
@@ -82,6 +87,7 @@ def closer(found: Candidates, query: np.ndarray, tokens: Mapping[int, bytes]) ->
         found: the candidates.
         query: the vectors of the query's tokens; see `query_tokens`.
         tokens: what `packed` has returned, by memory.
+        weight: how far they take the place of the cosine, 0 to 1.
     """
     if found.cosine is None:
         return None
@@ -90,7 +96,8 @@ def closer(found: Candidates, query: np.ndarray, tokens: Mapping[int, bytes]) ->
         return None
     fits = _fits(query, rows)
     cosine = found.cosine.astype("f8")
-    cosine[places] = fits + (cosine[places].mean() - fits.mean())
+    replaced = cosine[places]
+    cosine[places] += weight * ((fits - fits.mean()) - (replaced - replaced.mean()))
     return attrs.evolve(found, cosine=cosine)
 
 
