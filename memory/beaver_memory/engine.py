@@ -19,13 +19,14 @@ from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.layers import BATCH, Layer, Personal, Trace, View, unchanged
-from beaver_memory.model_switch import ModelSwitch, model_of, query_vector
+from beaver_memory.model_switch import ModelSwitch, model_of
 from beaver_memory.patterns import Pattern
 from beaver_memory.query import Answer, Query
 from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner
-from beaver_memory.search import exact
-from beaver_memory.search.candidates import SearchSource, gather, width
-from beaver_memory.search.formulas import FORMULAS, Weights
+from beaver_memory.reranking import QueryVectors, RerankerName, TokenReranker
+from beaver_memory.search import exact, late_interaction
+from beaver_memory.search.candidates import Candidates, SearchSource, gather, width
+from beaver_memory.search.formulas import FORMULAS, Ranked, Weights
 from beaver_memory.search.index_cache import SMALL
 from beaver_memory.search.nearest import Nearest
 from beaver_memory.search.owner_index import Progress
@@ -53,11 +54,12 @@ T = TypeVar("T")
 
 @attrs.frozen(kw_only=True, eq=False)
 class _Sought:
-    """What a search looks for: for a store, as a vector, and what cosines with that vector mean."""
+    """What a search looks for: for a store, as vectors, what cosines with these mean, and until when."""
 
     wanted: Wanted
-    vector: np.ndarray | None
+    vectors: QueryVectors
     scale: Scale
+    until: float
 
 
 class MemoryEngine:
@@ -76,6 +78,9 @@ class MemoryEngine:
         indexes: the folder of the saved indexes, which make opening fast; `None` for none.
         view: returns the filters by which the indexes are searched.
         weights: the weights of the default formula.
+        reranker: what ranks the first memories of a search again: `tokens` compares each token of the query with
+            theirs, or `none`.
+        token_weight: how far tokens take the place of the cosine, 0 to 1.
         clock: the source of time.
         trace: receives events, without any content: `trace(event, **facts)`.
     """
@@ -93,6 +98,8 @@ class MemoryEngine:
         indexes: Path | None = None,
         view: View = unchanged,
         weights: Weights | None = None,
+        reranker: RerankerName = "none",
+        token_weight: float = late_interaction.WEIGHT,
         clock: Clock | None = None,
         trace: Trace | None = None,
     ) -> None:
@@ -101,6 +108,7 @@ class MemoryEngine:
         self._weights = Weights() if weights is None else weights
         self._clock = SystemClock() if clock is None else clock
         self._trace = _nothing if trace is None else trace
+        self._reranker = TokenReranker(self.store, self._clock, enabled=reranker == "tokens", weight=token_weight)
         self._analyser = Analyser()
         self._writer = Writer(self.store, self._analyser)
         self._own_layer = Layer(store, indexes, nearest, self._trace, view=view, small=small)
@@ -169,13 +177,22 @@ class MemoryEngine:
             return 0
         done, layers = 0, self._layers()
         for layer in layers:
-            done += layer.embed(self._embedder, limit - done, owners)
+            done += layer.embed(self._embedder, limit - done, owners, tokens=self._reranker.enabled)
         self._serving.look()
         model = model_of(self._serving.embedder())
         if model is not None:
             for layer in layers:
                 layer.catch_up(model, owners)
         return done
+
+    def pending(self, owner: Owner | None = None) -> int:
+        """Return how many memories of an owner, or of all, wait for the configured embedder; 0 without one."""
+        if self._embedder is None:
+            return 0
+        models = [self._embedder.identity.key]
+        if self._reranker.enabled and self._embedder.has_tokens:
+            models.append(models[0] + late_interaction.MODEL)
+        return max(self.store.pending(owner, model) for model in models)
 
     def probe(self) -> bool:
         """Probe a failed embedder, if a probe is due, so that no search has to; return whether it answered."""
@@ -255,19 +272,21 @@ class MemoryEngine:
         terms = self._analyser.query(query.text)
         if query.patterns:
             return self._matching(query, terms)
-        embedder = self._serving.embedder()
-        vector, trouble = self._vector(embedder, query.text)
-        if not terms and vector is None:
+        until, embedder = self._reranker.until(query.seconds), self._serving.embedder()
+        vectors = self._vectors(embedder, query.text)
+        trouble = vectors.trouble
+        if not terms and vectors.vector is None:
             return self._newest(query, trouble)
         model = model_of(embedder)
         sought = _Sought(
-            wanted=_wanted(query, terms, vector, model),
-            vector=vector,
+            wanted=_wanted(query, terms, vectors.vector, model),
+            vectors=vectors,
             scale=scale_of(None if embedder is None else embedder.identity),
+            until=until,
         )
         guess = None if self.is_joint else self._own_layer.guess(query.filters, model)
         if guess is not None:
-            answer = self._answer(query, sought, guess.sources, guess.read, trouble)
+            answer = self._answer(query, sought, guess.sources, guess.read)
             if guess.was_right:
                 return answer
         try:
@@ -275,7 +294,7 @@ class MemoryEngine:
         except MemoryError:
             return self._without_index(query, terms, trouble)
         sources = [source for some in each for source in some]
-        return self._answer(query, sought, sources, lambda ids: self.store.get(ids, query.filters), trouble)
+        return self._answer(query, sought, sources, lambda ids: self.store.get(ids, query.filters))
 
     def terms(self, text: str) -> frozenset[int]:
         """Return the terms of a text: the same for a word and its other forms."""
@@ -312,15 +331,20 @@ class MemoryEngine:
         sought: "_Sought",
         sources: Sequence[SearchSource],
         read: Callable[[list[int]], list[Memory]],
-        trouble: str | None,
     ) -> Answer:
         """Return the memories that some indexes rank best."""
-        found = gather(sources, sought.wanted.terms, sought.vector, wide=sought.wanted.width)
+        vectors = sought.vectors
+        found = gather(sources, sought.wanted.terms, vectors.vector, wide=sought.wanted.width)
         intent = self._analyser.intent(query.text, query.asker)
-        ranked = FORMULAS[query.formula](found, intent, query.filters.now.timestamp(), self._weights, sought.scale)
+
+        def rank(candidates: Candidates) -> Ranked:
+            now = query.filters.now.timestamp()
+            return FORMULAS[query.formula](candidates, intent, now, self._weights, sought.scale)
+
+        ranked, why = self._reranker.rank(found, rank, vectors, query.filters.tenant, until=sought.until)
         ranked = measured(ranked, fit(found, found.whole, sought.scale))
         chosen = hits(best_of(found, ranked, query), read, ranked.shares, query)
-        return Answer(hits=chosen, keyword_only=trouble, total=found.size)
+        return Answer(hits=chosen, keyword_only=vectors.trouble, total=found.size, not_reranked=why)
 
     def _matching(self, query: Query, terms: Sequence[int]) -> Answer:
         """Return the memories that hold the patterns of a query, ranked by its words."""
@@ -367,15 +391,13 @@ class MemoryEngine:
         choices = [Choice(id=memory.id, score=0.0) for memory in found]
         return Answer(hits=hits(choices, lambda _: found, {}, query), keyword_only=trouble, total=len(found))
 
-    def _vector(self, embedder: Embedder | None, text: str) -> tuple[np.ndarray | None, str | None]:
-        """Return a query's vector, or the reason why it has none."""
-        if embedder is None or not text.strip():
-            return None, None
+    def _vectors(self, embedder: Embedder | None, text: str) -> QueryVectors:
+        """Return a query's vectors, or the reason why it has none."""
         try:
-            return query_vector(embedder, text), None
+            return self._reranker.vectors(embedder, text)
         except EmbeddingError as error:
             self._trace("embedding_failed", provider=error.provider, category=error.category, length=len(text))
-            return None, error.category
+            return QueryVectors(trouble=error.category)
 
     def _take_over(self, old: Embedder, new: Embedder) -> None:
         model, gone = model_of(new), model_of(old)

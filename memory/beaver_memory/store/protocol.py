@@ -98,7 +98,10 @@ class IndexRow:
 
 @attrs.frozen(kw_only=True)
 class VectorRow:
-    """The embedding of one memory: `data` is its float16 values, little-endian; `version` as for memories."""
+    """The embedding of one memory: `data` is its float16 values, little-endian, or what the model keeps in their place.
+
+    `version` is as for memories.
+    """
 
     id: int
     version: int
@@ -159,6 +162,9 @@ class MemoryStore(Protocol):
 
     def footprint(self, ids: Collection[int], *, tenant: str) -> Mapping[str, int]:
         """Return how many rows hold content of memories of a tenant, by place; of forgotten memories none do."""
+
+    def vectors_of(self, ids: Collection[int], model: str, *, tenant: str) -> dict[int, bytes]:
+        """Return the embeddings by `model` of memories of a tenant, by id, without those that fail their checksums."""
 
     def history(self, id_: int, filters: Filters) -> list[Change]:
         """Return the history of a visible memory, oldest first, without changes in other stores."""

@@ -160,6 +160,10 @@ class TenantStore:
         """Return how many rows hold content of memories of a tenant, by place."""
         return self._ask(lambda store: store.footprint(ids, tenant=self._inner_name(tenant)))
 
+    def vectors_of(self, ids: Collection[int], model: str, *, tenant: str) -> dict[int, bytes]:
+        """Return the embeddings by `model` of memories of a tenant, by id."""
+        return self._ask(lambda store: store.vectors_of(ids, model, tenant=self._inner_name(tenant)))
+
     def history(self, id_: int, filters: Filters) -> list[Change]:
         """Return the history of a visible memory, oldest first, without changes in other stores."""
         return self._ask(lambda store: store.history(id_, self._inner_filters(filters)))

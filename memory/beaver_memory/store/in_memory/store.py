@@ -263,6 +263,12 @@ class InMemoryStore:
         with self._owned(owner) as table:
             return newer(table.vectors.get(cleaned(model), {}), after, limit)
 
+    def vectors_of(self, ids: Collection[int], model: str, *, tenant: str) -> dict[int, bytes]:
+        """Return the embeddings by `model` of memories of a tenant, by id."""
+        with self._locked() as database:
+            tables = [table for owner, table in database.tables.items() if owner.tenant == tenant]
+            return embeddings.of_memories(tables, cleaned(model), ids)
+
     def last_vector(self, owner: Owner, model: str) -> int:
         """Return the version of the newest embedding by `model`, 0 if there is none."""
         with self._owned(owner) as table:

@@ -351,6 +351,12 @@ class PostgresStore:
             number = self._models.number(connection, model)
             return embeddings.newer(connection, key, (number, model), after, limit)
 
+    def vectors_of(self, ids: Collection[int], model: str, *, tenant: str) -> dict[int, bytes]:
+        """Return the embeddings by `model` of memories of a tenant, by id."""
+        with self._connector.reading() as connection:
+            which = (self._models.number(connection, model), model)
+            return embeddings.of_memories(connection, self._owners.tenant(connection, tenant), which, usable(ids))
+
     def recalled(
         self, ids: Sequence[int], filters: Filters, model: str | None
     ) -> tuple[list[Memory], list[tuple[int, int]]]:

@@ -353,6 +353,12 @@ class SqliteStore:
             which = embeddings.model_number(connection, model) or 0
             return embeddings.newer(connection, owners, which, after, limit) if owners else []
 
+    def vectors_of(self, ids: Collection[int], model: str, *, tenant: str) -> dict[int, bytes]:
+        """Return the embeddings by `model` of memories of a tenant, by id."""
+        with self._connector.reading() as connection:
+            damage = self._connector.owners.damage
+            return embeddings.of_memories(connection, tenant_number(connection, tenant), model, ids, damage)
+
     def last_vector(self, owner: Owner, model: str) -> int:
         """Return the version of the newest embedding by `model`, 0 if there is none."""
         with self._modelled(owner, model) as (connection, key, which):

@@ -68,6 +68,7 @@ def make_runtime(settings: LocalSettings, setup: Setup, services: RuntimeService
         embedding=settings.embedding,
         vectors=settings.vectors,
         formula=settings.ranking.formula,
+        reranker=settings.recall.reranker,
         capture=_capture_profile(settings.capture),
         redaction=Policy(emails=settings.redaction.emails, phones=settings.redaction.phones),
     )
