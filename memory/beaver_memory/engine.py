@@ -3,7 +3,8 @@
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
@@ -42,6 +43,9 @@ from beaver_memory.writer import Writer
 DATABASE = "memory.db"
 MOST_WAITING = 10_000
 """Waiting turns of an owner that forgetting looks at."""
+
+ERASED_AT_ONCE = 500
+"""Memories of an owner that one transaction erases: other writers wait for it."""
 
 INDEXES = "index"
 
@@ -212,6 +216,45 @@ class MemoryEngine:
         self.store.drop_owner(owner)
         for layer in self._layers():
             layer.drop_owner(owner)
+
+    def erase_owner(self, owner: Owner) -> None:
+        """Erase all that is stored of an owner, from all databases and files, whatever its project and session.
+
+        Its id stays, and of each memory that it existed and when it was forgotten: by these, other processes learn that
+        the memories are gone.
+        """
+        every = Filters(owners=(owner,), lapsed=True, now=self._clock.now())
+        for layer in self._layers():
+            store = layer.store
+            # First, because the capture of a waiting turn would bring memories back.
+            store.queue.erase(owner)
+            ids = store.ids(owner)
+            for begin in range(0, len(ids), ERASED_AT_ONCE):
+                store.forget(ids[begin : begin + ERASED_AT_ONCE], every, now=self._clock.now())
+            store.drop_summaries(owner)
+            store.drop_capture_records(owner)
+            layer.drop_owner(owner)
+
+    def holdings(self, owner: Owner) -> Mapping[str, int]:
+        """Return how many rows of all databases tell of an owner, by place; see `SingleStore.holdings`."""
+        return sum((Counter(store.holdings(owner)) for store in self.stores), Counter())
+
+    @property
+    def stores(self) -> list[SingleStore]:
+        """The databases; an unreadable one of the person is left out."""
+        return [layer.store for layer in self._layers()]
+
+    def every_memory(self, owner: Owner) -> Iterator[tuple[Memory, list[Change]]]:
+        """Yield all memories of an owner from all databases, each with its history, in the order of their changes.
+
+        Ids are those of the databases.
+        """
+        every = Filters(owners=(owner,), lapsed=True, now=self._clock.now())
+        for store in self.stores:
+            ids = store.ids(owner)
+            for begin in range(0, len(ids), ERASED_AT_ONCE):
+                for memory in store.get(ids[begin : begin + ERASED_AT_ONCE], every):
+                    yield memory, store.history(memory.id, every)
 
     def move(self, ids: Sequence[int], filters: Filters) -> dict[int, int]:
         """Move global memories of a project to the person; return their new ids by the old ones.

@@ -244,6 +244,15 @@ class SingleStore(MemoryStore, Protocol):
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
 
+    def holdings(self, owner: Owner) -> Mapping[str, int]:
+        """Return how many rows tell of an owner, by place: with content, or about capture. Forgotten memories do not.
+
+        All memories count, whatever their project, session, agent and validity.
+        """
+
+    def drop_capture_records(self, owner: Owner) -> None:
+        """Delete from which turns an owner's memories were captured, and what that took on each day."""
+
     def neighbours(
         self, at: datetime, id_: int, filters: Filters, *, before: int, after: int
     ) -> tuple[list[Memory], list[Memory]]:

@@ -186,6 +186,14 @@ class TenantStore:
         """Delete every row of an owner without memories, also those that tell that one was forgotten."""
         self._ask(lambda store: store.drop_owner(self._inner_owner(owner)))
 
+    def holdings(self, owner: Owner) -> Mapping[str, int]:
+        """Return how many rows tell of an owner, by place: with content, or about capture."""
+        return self._ask(lambda store: store.holdings(self._inner_owner(owner)))
+
+    def drop_capture_records(self, owner: Owner) -> None:
+        """Delete from which turns an owner's memories were captured, and what that took on each day."""
+        self._ask(lambda store: store.drop_capture_records(self._inner_owner(owner)))
+
     # --- Capture ------------------------------------------------------------------------------------------------
 
     def spent(self, owner: Owner, day: date) -> CaptureSpend:

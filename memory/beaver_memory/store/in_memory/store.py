@@ -160,6 +160,17 @@ class InMemoryStore:
             if table is not None and not table.rows:
                 del database.tables[table.owner]
 
+    def holdings(self, owner: Owner) -> Mapping[str, int]:
+        """Return how many rows tell of an owner, by place: with content, or about capture."""
+        with self._owned(owner) as table:
+            return figures.holdings(table)
+
+    def drop_capture_records(self, owner: Owner) -> None:
+        """Delete from which turns an owner's memories were captured, and what that took on each day."""
+        with self._owned(owner) as table:
+            table.capture_days.clear()
+            table.captured_turns.clear()
+
     # --- Capture ------------------------------------------------------------------------------------------------
 
     def spent(self, owner: Owner, day: date) -> CaptureSpend:

@@ -238,6 +238,17 @@ class SqliteStore:
             self._connector.owners.drop(connection, owner)
         self._connector.empty_log()
 
+    def holdings(self, owner: Owner) -> Mapping[str, int]:
+        """Return how many rows tell of an owner, by place: with content, or about capture."""
+        with self._connector.reading() as connection:
+            return self._connector.owners.holdings(connection, owner)
+
+    def drop_capture_records(self, owner: Owner) -> None:
+        """Delete from which turns an owner's memories were captured, and what that took on each day."""
+        with self._connector.writing() as connection:
+            self._connector.owners.drop_capture_records(connection, owner)
+        self._connector.empty_log()
+
     # --- Capture ------------------------------------------------------------------------------------------------
 
     def spent(self, owner: Owner, day: date) -> CaptureSpend:
