@@ -83,9 +83,9 @@ def erase_command(
 ) -> None:
     """Erase all data of one person that the plugins and the host keep; this cannot be undone.
 
-    The report counts what was erased by place, and names what is left and what was not reached. Each holder is asked,
-    also if another one fails. The exit code is 1 if one failed or something is left. Data without a user, and that of
-    other users, stays, even if it mentions the person.
+    The report counts by place, and names the places that still hold data and those that were not reached. Each holder
+    is asked, also if another one fails. The exit code is 1 if one failed or something is left. Data without a user, and
+    that of other users, stays, even if it mentions the person.
     """
     loaded, subject = configured(config), Subject(user=user, tenant=tenant)
     holders = Holders.under(loaded, os.environ)

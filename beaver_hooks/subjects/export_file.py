@@ -20,7 +20,7 @@ _BLOCK = 2**20
 
 @contextmanager
 def work_folder(path: Path) -> Iterator[Path]:
-    """Yield a new private folder beside a file that is to be made, and remove it afterwards.
+    """Yield a new private folder beside a new file, and remove the folder afterwards.
 
     Raises:
         StorageError: it cannot be made.

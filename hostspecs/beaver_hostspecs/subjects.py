@@ -56,7 +56,7 @@ class SubjectData:
     Attributes:
         count: reports what an erasure would erase, and changes nothing.
         export: writes the data into an empty folder, as files that a person can read, and reports what it wrote.
-        erase: erases the data, reports what it erased, and what is left.
+        erase: erases the data, and reports the erased and the remaining data.
     """
 
     count: Callable[[Subject], SubjectReport] = field(repr=False)

@@ -180,7 +180,7 @@ def test_an_unreadable_database_of_the_project_is_an_error(memory):
 
 
 def test_a_memory_that_was_never_used_stays_unmade(tmp_path):
-    """Where nothing is stored there is nothing of a person, and no file is made."""
+    """In empty folders an export and an erasure find no data, and make no file."""
     with sqlite(tmp_path) as location:
         memory = memory_at(location)
         reports = [memory.count(ANN), memory.export(ANN, tmp_path / "out"), memory.erase(ANN)]

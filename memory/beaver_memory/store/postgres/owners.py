@@ -34,7 +34,7 @@ _DROPS = (
 """The statements that delete the rows of an owner, in the order of their references."""
 
 _CAPTURE_DROPS = ("drop_days", "drop_turns")
-"""The statements that delete what is recorded of the capture of an owner's memories."""
+"""The statements that delete the records of the capture of an owner's memories."""
 
 BLOCK = 64
 """Ids that a process takes at once."""
@@ -99,7 +99,7 @@ class OwnerNumbers:
             self._owners.pop(owner, None)
 
     def drop_capture_records(self, connection: Any, owner: Owner) -> None:
-        """Delete what is recorded of the capture of an owner's memories. Within a transaction."""
+        """Delete the records of the capture of an owner's memories. Within a transaction."""
         key = self.key(connection, owner) or NO_OWNER
         for statement in _CAPTURE_DROPS:
             connection.execute(_SQL[statement], _of(key))

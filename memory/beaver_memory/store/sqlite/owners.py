@@ -32,7 +32,7 @@ _DROPS = (
 """The statements that delete the rows of an owner, in the order of their references."""
 
 _CAPTURE_DROPS = ("drop_days", "drop_turns")
-"""The statements that delete what is recorded of the capture of an owner's memories."""
+"""The statements that delete the records of the capture of an owner's memories."""
 
 OwnerKey = tuple[int, int]
 """The number of a tenant, and the number of one of its owners, which is unique in the file, too."""
@@ -114,7 +114,7 @@ class OwnerNumbers:
             self._keys.pop(owner, None)
 
     def drop_capture_records(self, connection: apsw.Connection, owner: Owner) -> None:
-        """Delete what is recorded of the capture of an owner's memories."""
+        """Delete the records of the capture of an owner's memories."""
         key = self.find(connection, owner) or NO_OWNER
         for statement in _CAPTURE_DROPS:
             connection.execute(_SQL[statement], _of(key))
