@@ -35,7 +35,7 @@ from beaver_memory.search.select import SPARE, Choice, best_of, hits, holding_fi
 from beaver_memory.search.snapshot import Model
 from beaver_memory.search.terms import Analyser
 from beaver_memory.store.candidate_store import Wanted
-from beaver_memory.store.joint import JointStore
+from beaver_memory.store.joint import PERSONAL_IDS, JointStore
 from beaver_memory.store.protocol import MemoryStore, SingleStore
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.writer import Writer
@@ -234,6 +234,20 @@ class MemoryEngine:
             store.drop_summaries(owner)
             store.drop_capture_records(owner)
             layer.drop_owner(owner)
+
+    def mark_forgotten(self, memories: Iterable[Memory], texts_of: Callable[[Memory], Iterable[str]]) -> None:
+        """Record the words of memories as forgotten, each in the database that holds it."""
+        found: dict[tuple[bool, Owner], set[str]] = {}
+        for each in memories:
+            found.setdefault((self.is_joint and each.id > PERSONAL_IDS, each.owner), set()).update(texts_of(each))
+        for layer in self._layers():
+            for (is_personal, owner), texts in found.items():
+                if is_personal is layer.is_personal:
+                    layer.store.mark_forgotten(owner, texts)
+
+    def was_forgotten(self, owner: Owner, text: str) -> bool:
+        """Return whether an owner has forgotten the words of a text."""
+        return any(store.forgotten(owner, [text]) for store in self.stores)
 
     def holdings(self, owner: Owner) -> Mapping[str, int]:
         """Return how many rows of all databases tell of an owner, by place; see `SingleStore.holdings`."""

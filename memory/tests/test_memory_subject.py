@@ -63,6 +63,7 @@ def fill(engine, subject):
     engine.change(ids[0], seen, event="UPDATE", title=f"{word} one again")
     engine.store.summarise(owner, SessionSummary(session="s", request=word, created_at=NOW))
     engine.store.mark_captured(owner, ["turn-1", "turn-2"])
+    engine.mark_forgotten(engine.get([ids[0], ids[2]], seen), lambda memory: [memory.title])
     engine.store.spend(owner, NOW.date(), CaptureSpend(memories=1), CaptureSpend(memories=9))
     place = QueuedSession(owner=owner, session="s")
     engine.store.queue.put(QueuedTurn(place=place, turn="turn-3", content=json.dumps({"said": word}), queued_at=NOW))
@@ -84,7 +85,8 @@ def postgres(folder):
 
 
 HELD = {
-    "memories": 3, "history": 1, "summaries": 1, "waiting turns": 1, "captured turns": 2, "days of capture": 1
+    "memories": 3, "history": 1, "summaries": 1, "waiting turns": 1, "captured turns": 2, "days of capture": 1,
+    "marks of forgotten texts": 2,
 }  # fmt: skip
 PLACES = {sqlite: {"people": 1, "labels": 2}, postgres: {"texts": 3, "labels": 2}}
 NOTES = {sqlite: (OTHER_PROJECTS, OTHER_USERS), postgres: (SERVER_ROWS, OTHER_USERS)}

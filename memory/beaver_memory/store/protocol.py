@@ -251,7 +251,13 @@ class SingleStore(MemoryStore, Protocol):
         """
 
     def drop_capture_records(self, owner: Owner) -> None:
-        """Delete from which turns an owner's memories were captured, and what that took on each day."""
+        """Delete what capture knows of an owner: captured turns, what they took on each day, forgotten texts."""
+
+    def mark_forgotten(self, owner: Owner, texts: Collection[str]) -> None:
+        """Record that an owner has forgotten texts, by keyed hashes of their words."""
+
+    def forgotten(self, owner: Owner, texts: Collection[str]) -> set[str]:
+        """Return those texts whose words an owner has forgotten."""
 
     def neighbours(
         self, at: datetime, id_: int, filters: Filters, *, before: int, after: int

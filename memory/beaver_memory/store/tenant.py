@@ -191,8 +191,16 @@ class TenantStore:
         return self._ask(lambda store: store.holdings(self._inner_owner(owner)))
 
     def drop_capture_records(self, owner: Owner) -> None:
-        """Delete from which turns an owner's memories were captured, and what that took on each day."""
+        """Delete what capture knows of an owner: captured turns, what they took on each day, forgotten texts."""
         self._ask(lambda store: store.drop_capture_records(self._inner_owner(owner)))
+
+    def mark_forgotten(self, owner: Owner, texts: Collection[str]) -> None:
+        """Record that an owner has forgotten texts, by keyed hashes of their words."""
+        self._ask(lambda store: store.mark_forgotten(self._inner_owner(owner), texts))
+
+    def forgotten(self, owner: Owner, texts: Collection[str]) -> set[str]:
+        """Return those texts whose words an owner has forgotten."""
+        return self._ask(lambda store: store.forgotten(self._inner_owner(owner), texts))
 
     # --- Capture ------------------------------------------------------------------------------------------------
 

@@ -37,6 +37,7 @@ def holdings(table: OwnerTable) -> dict[str, int]:
         "waiting turns": len(table.waiting),
         "captured turns": len(table.captured_turns),
         "days of capture": len(table.capture_days),
+        "marks of forgotten texts": len(table.forgotten_texts),
     }
 
 

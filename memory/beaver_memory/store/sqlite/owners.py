@@ -26,12 +26,13 @@ _DROPS = (
     "drop_people",
     "drop_days",
     "drop_turns",
+    "drop_forgotten",
     "drop_rows",
     "drop_owner",
 )
 """The statements that delete the rows of an owner, in the order of their references."""
 
-_CAPTURE_DROPS = ("drop_days", "drop_turns")
+_CAPTURE_DROPS = ("drop_days", "drop_turns", "drop_forgotten")
 """The statements that delete the records of the capture of an owner's memories."""
 
 OwnerKey = tuple[int, int]

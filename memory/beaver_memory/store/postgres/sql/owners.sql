@@ -62,6 +62,8 @@ UNION ALL
 SELECT 'captured turns', count(*) FROM captured_turns WHERE tenant = %(tenant)s AND owner = %(owner)s
 UNION ALL
 SELECT 'days of capture', count(*) FROM capture_days WHERE tenant = %(tenant)s AND owner = %(owner)s
+UNION ALL
+SELECT 'marks of forgotten texts', count(*) FROM forgotten_texts WHERE tenant = %(tenant)s AND owner = %(owner)s
 
 -- name: drop_history
 DELETE FROM history
@@ -81,6 +83,9 @@ DELETE FROM capture_days WHERE tenant = %(tenant)s AND owner = %(owner)s
 
 -- name: drop_turns
 DELETE FROM captured_turns WHERE tenant = %(tenant)s AND owner = %(owner)s
+
+-- name: drop_forgotten
+DELETE FROM forgotten_texts WHERE tenant = %(tenant)s AND owner = %(owner)s
 
 -- name: drop_rows
 DELETE FROM observations WHERE tenant = %(tenant)s AND owner = %(owner)s

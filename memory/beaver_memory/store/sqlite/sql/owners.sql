@@ -50,6 +50,8 @@ UNION ALL
 SELECT 'captured turns', count(*) FROM captured_turns WHERE tenant = :tenant AND owner = :owner
 UNION ALL
 SELECT 'days of capture', count(*) FROM capture_days WHERE tenant = :tenant AND owner = :owner
+UNION ALL
+SELECT 'marks of forgotten texts', count(*) FROM forgotten_texts WHERE tenant = :tenant AND owner = :owner
 
 -- name: drop_history
 DELETE FROM observation_history
@@ -78,6 +80,9 @@ DELETE FROM capture_days WHERE tenant = :tenant AND owner = :owner
 
 -- name: drop_turns
 DELETE FROM captured_turns WHERE tenant = :tenant AND owner = :owner
+
+-- name: drop_forgotten
+DELETE FROM forgotten_texts WHERE tenant = :tenant AND owner = :owner
 
 -- name: drop_rows
 DELETE FROM observations WHERE tenant = :tenant AND owner = :owner
