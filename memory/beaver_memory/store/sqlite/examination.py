@@ -11,6 +11,7 @@ from beaver_memory.store.sqlite import integrity
 from beaver_memory.store.sqlite.damage import Damage
 from beaver_memory.store.sqlite.preparation import APPLICATION, PACKAGE
 from beaver_memory.store.sqlite.row_sums import register
+from beaver_memory.store.sqlite.turn_queue import count_parked
 from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.errors import DatabaseError, category_of, faults
 from beaver_toolkit.sqlite.migrations import read_migrations, version_of
@@ -30,12 +31,14 @@ class Examination:
         memories: how many memories the database holds.
         examined: how many of them were read.
         problems: the problems that were found, one sentence each.
+        parked: how many turns wait for the user, because their capture failed too often.
         is_older: an earlier version wrote the database, so that its rows cannot be verified before the next opening.
     """
 
     memories: int
     examined: int
     problems: tuple[str, ...] = ()
+    parked: int = 0
     is_older: bool = False
 
 
@@ -64,9 +67,9 @@ def examine(path: Path, *, most_bytes: int = MOST_BYTES, newest: int = NEWEST) -
 
 def _examined(connection: apsw.Connection, newest: int | None) -> Examination:
     connection.execute("BEGIN")
-    memories = integrity.count_rows(connection)
+    memories, parked = integrity.count_rows(connection), count_parked(connection)
     if newest is None:
         found = integrity.problems(connection, Damage(), writable=False)
-        return Examination(memories=memories, examined=memories, problems=tuple(found))
+        return Examination(memories=memories, examined=memories, problems=tuple(found), parked=parked)
     found = integrity.problems_of_newest(connection, newest)
-    return Examination(memories=memories, examined=min(memories, newest), problems=tuple(found))
+    return Examination(memories=memories, examined=min(memories, newest), problems=tuple(found), parked=parked)
