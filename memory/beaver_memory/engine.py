@@ -3,7 +3,8 @@
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
@@ -35,7 +36,7 @@ from beaver_memory.search.select import SPARE, Choice, best_of, hits, holding_fi
 from beaver_memory.search.snapshot import Model
 from beaver_memory.search.terms import Analyser
 from beaver_memory.store.candidate_store import Wanted
-from beaver_memory.store.joint import JointStore
+from beaver_memory.store.joint import PERSONAL_IDS, JointStore
 from beaver_memory.store.protocol import MemoryStore, SingleStore
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.writer import Writer
@@ -43,6 +44,9 @@ from beaver_memory.writer import Writer
 DATABASE = "memory.db"
 MOST_WAITING = 10_000
 """Waiting turns of an owner that forgetting looks at."""
+
+ERASED_AT_ONCE = 500
+"""Memories of an owner that one transaction erases: other writers wait for it."""
 
 INDEXES = "index"
 
@@ -230,6 +234,59 @@ class MemoryEngine:
         for layer in self._layers():
             layer.drop_owner(owner)
 
+    def erase_owner(self, owner: Owner) -> None:
+        """Erase all that is stored of an owner, from all databases and files, whatever its project and session.
+
+        Its id stays, and of each memory that it existed and when it was forgotten: by these, other processes learn that
+        the memories are gone.
+        """
+        every = Filters(owners=(owner,), lapsed=True, now=self._clock.now())
+        for layer in self._layers():
+            store = layer.store
+            # First, because the capture of a waiting turn would bring memories back.
+            store.queue.erase(owner)
+            ids = store.ids(owner)
+            for begin in range(0, len(ids), ERASED_AT_ONCE):
+                store.forget(ids[begin : begin + ERASED_AT_ONCE], every, now=self._clock.now())
+            store.drop_summaries(owner)
+            store.drop_capture_records(owner)
+            layer.drop_owner(owner)
+
+    def mark_forgotten(self, memories: Iterable[Memory], texts_of: Callable[[Memory], Iterable[str]]) -> None:
+        """Record the words of memories as forgotten, each in the database that holds it."""
+        found: dict[tuple[bool, Owner], set[str]] = {}
+        for each in memories:
+            found.setdefault((self.is_joint and each.id > PERSONAL_IDS, each.owner), set()).update(texts_of(each))
+        for layer in self._layers():
+            for (is_personal, owner), texts in found.items():
+                if is_personal is layer.is_personal:
+                    layer.store.mark_forgotten(owner, texts)
+
+    def was_forgotten(self, owner: Owner, text: str) -> bool:
+        """Return whether an owner has forgotten the words of a text."""
+        return any(store.forgotten(owner, [text]) for store in self.stores)
+
+    def holdings(self, owner: Owner) -> Mapping[str, int]:
+        """Return how many rows of all databases tell of an owner, by place; see `SingleStore.holdings`."""
+        return sum((Counter(store.holdings(owner)) for store in self.stores), Counter())
+
+    @property
+    def stores(self) -> list[SingleStore]:
+        """The databases; an unreadable one of the person is left out."""
+        return [layer.store for layer in self._layers()]
+
+    def every_memory(self, owner: Owner) -> Iterator[tuple[Memory, list[Change]]]:
+        """Yield all memories of an owner from all databases, each with its history, in the order of their changes.
+
+        Ids are those of the databases.
+        """
+        every = Filters(owners=(owner,), lapsed=True, now=self._clock.now())
+        for store in self.stores:
+            ids = store.ids(owner)
+            for begin in range(0, len(ids), ERASED_AT_ONCE):
+                for memory in store.get(ids[begin : begin + ERASED_AT_ONCE], every):
+                    yield memory, store.history(memory.id, every)
+
     def move(self, ids: Sequence[int], filters: Filters) -> dict[int, int]:
         """Move global memories of a project to the person; return their new ids by the old ones.
 
@@ -335,11 +392,11 @@ class MemoryEngine:
         """Return the memories that some indexes rank best."""
         vectors = sought.vectors
         found = gather(sources, sought.wanted.terms, vectors.vector, wide=sought.wanted.width)
-        names = np.array(self._analyser.names(query.text), "u8")
+        intent = self._analyser.intent(query.text, query.asker)
 
         def rank(candidates: Candidates) -> Ranked:
             now = query.filters.now.timestamp()
-            return FORMULAS[query.formula](candidates, names, now, self._weights, sought.scale)
+            return FORMULAS[query.formula](candidates, intent, now, self._weights, sought.scale)
 
         ranked, why = self._reranker.rank(found, rank, vectors, query.filters.tenant, until=sought.until)
         ranked = measured(ranked, fit(found, found.whole, sought.scale))

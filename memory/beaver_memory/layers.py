@@ -88,6 +88,11 @@ class Layer:
         self._shelf = IndexShelf(store, indexes, trace, None if self.finder is None else small)
         self._personal = personal
 
+    @property
+    def is_personal(self) -> bool:
+        """Whether it is the database of the person beside that of a project."""
+        return self._personal
+
     def guess(self, filters: Filters, model: Model | None) -> "Guess | None":
         """Return the indexes as they were at the last search, if the store can tell later whether they still are."""
         view = None if self.finder is None or self._nearest is not None else self._view(filters)

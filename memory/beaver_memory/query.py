@@ -25,6 +25,7 @@ class Query:
         max_tokens: the most tokens of all hits together; the first hit is always returned.
         minimum_score: the lowest score of a hit, 0 to 1; see `Hit.score`.
         formula: the formula for ranking: `context`, `weighted`, `seed-002`, `seed-003` or `rrf`.
+        asker: the speaker whom the first person of the text means.
         explain: whether hits show the share of each signal.
         seconds: the time that the caller has; what is ranked late in it is not ranked again by tokens.
     """
@@ -36,6 +37,7 @@ class Query:
     max_tokens: int | None = field(default=None, validator=optional(and_(instance_of(int), ge(1))))
     minimum_score: float = field(default=0.0, validator=[instance_of((int, float)), ge(0), le(1)])
     formula: str = "context"
+    asker: str = field(default="user", validator=instance_of(str))
     explain: bool = False
     seconds: float | None = field(default=None, validator=optional(and_(instance_of((int, float)), ge(0))))
 

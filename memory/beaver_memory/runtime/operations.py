@@ -257,8 +257,12 @@ class Operations:
         )
 
     def get(self, request: GetRequest) -> MemoriesReport:
-        """Return memories by their ids."""
-        return MemoriesReport(memories=tuple(self.engine.get(list(dict.fromkeys(request.ids)), request.visible)))
+        """Return memories by their ids, and which of them are damaged."""
+        ids = list(dict.fromkeys(request.ids))
+        found = self.engine.get(ids, request.visible)
+        missing = {*ids} - {memory.id for memory in found}
+        damaged = self.engine.store.damaged_among(sorted(missing), request.visible) if missing else ()
+        return MemoriesReport(memories=tuple(found), damaged=tuple(damaged))
 
     def list(self, request: ListRequest) -> MemoriesReport:
         """Return the newest memories."""

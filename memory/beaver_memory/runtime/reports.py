@@ -94,10 +94,12 @@ class MemoriesReport:
     Attributes:
         memories: those that the caller may see.
         has_more: whether there are more than the request asked for.
+        damaged: the ids that were asked for and fail their checksums; none unless the caller may see all stores.
     """
 
     memories: tuple[Memory, ...] = ()
     has_more: bool = False
+    damaged: tuple[int, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

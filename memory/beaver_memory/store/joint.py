@@ -319,6 +319,15 @@ class JointStore:
         shown = (attrs.evolve(each, id=PERSONAL_IDS + each.id) if isinstance(each.id, int) else each for each in theirs)
         return [*self._project.damaged(owner), *shown]
 
+    def damaged_among(self, ids: Sequence[int], filters: Filters) -> list[int]:
+        """Return the ids of memories of the visible owners that fail their checksums, in both databases."""
+        ours, theirs = _parted(ids)
+        found = {*self._project.damaged_among(ours, filters)}
+        if theirs:
+            there = self._personal.attempt(lambda store: store.damaged_among(theirs, filters)) or []
+            found.update(PERSONAL_IDS + id_ for id_ in there)
+        return [id_ for id_ in dict.fromkeys(ids) if id_ in found]
+
     @property
     def parts(self) -> tuple[SingleStore, SingleStore | None]:
         """The database of the project, and that of the person, `None` if it does not exist yet.
@@ -359,7 +368,9 @@ class JointStore:
     def _problems_of_person(self) -> list[str]:
         try:
             store = self._personal.there()
-            return [] if store is None else [f"{self._personal.path}: {each}" for each in store.check()]
+            return (
+                [] if store is None else [f"{self._personal.path}: {each}" for each in store.check(shift=PERSONAL_IDS)]
+            )
         except StoreError as error:
             return [str(error)]
 

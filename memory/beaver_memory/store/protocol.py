@@ -236,6 +236,12 @@ class MemoryStore(Protocol):
     def damaged(self, owner: Owner) -> list[DamagedEntry]:
         """Return the rows of an owner that fail their checksums, as far as they can be read."""
 
+    def damaged_among(self, ids: Sequence[int], filters: Filters) -> list[int]:
+        """Return the ids of memories of the visible owners that fail their checksums, in the order of `ids`.
+
+        A damaged row does not tell its store, so filters that do not see all stores get none.
+        """
+
     def close(self) -> None:
         """Close the store. Closing again does nothing."""
 
@@ -249,6 +255,21 @@ class SingleStore(MemoryStore, Protocol):
 
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
+
+    def holdings(self, owner: Owner) -> Mapping[str, int]:
+        """Return how many rows tell of an owner, by place: with content, or about capture. Forgotten memories do not.
+
+        All memories count, whatever their project, session, agent and validity.
+        """
+
+    def drop_capture_records(self, owner: Owner) -> None:
+        """Delete what capture knows of an owner: captured turns, what they took on each day, forgotten texts."""
+
+    def mark_forgotten(self, owner: Owner, texts: Collection[str]) -> None:
+        """Record that an owner has forgotten texts, by keyed hashes of their words."""
+
+    def forgotten(self, owner: Owner, texts: Collection[str]) -> set[str]:
+        """Return those texts whose words an owner has forgotten."""
 
     def neighbours(
         self, at: datetime, id_: int, filters: Filters, *, before: int, after: int

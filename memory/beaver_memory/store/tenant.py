@@ -190,6 +190,22 @@ class TenantStore:
         """Delete every row of an owner without memories, also those that tell that one was forgotten."""
         self._ask(lambda store: store.drop_owner(self._inner_owner(owner)))
 
+    def holdings(self, owner: Owner) -> Mapping[str, int]:
+        """Return how many rows tell of an owner, by place: with content, or about capture."""
+        return self._ask(lambda store: store.holdings(self._inner_owner(owner)))
+
+    def drop_capture_records(self, owner: Owner) -> None:
+        """Delete what capture knows of an owner: captured turns, what they took on each day, forgotten texts."""
+        self._ask(lambda store: store.drop_capture_records(self._inner_owner(owner)))
+
+    def mark_forgotten(self, owner: Owner, texts: Collection[str]) -> None:
+        """Record that an owner has forgotten texts, by keyed hashes of their words."""
+        self._ask(lambda store: store.mark_forgotten(self._inner_owner(owner), texts))
+
+    def forgotten(self, owner: Owner, texts: Collection[str]) -> set[str]:
+        """Return those texts whose words an owner has forgotten."""
+        return self._ask(lambda store: store.forgotten(self._inner_owner(owner), texts))
+
     # --- Capture ------------------------------------------------------------------------------------------------
 
     def spent(self, owner: Owner, day: date) -> CaptureSpend:
@@ -294,6 +310,10 @@ class TenantStore:
         """Return the rows of an owner that fail their checksums, as far as they can be read."""
         found = self._ask(lambda store: store.damaged(self._inner_owner(owner)))
         return [attrs.evolve(each, owner=owner) for each in found]
+
+    def damaged_among(self, ids: Sequence[int], filters: Filters) -> list[int]:
+        """Return the ids of memories of the visible owners that fail their checksums; see `MemoryStore`."""
+        return self._ask(lambda store: store.damaged_among(ids, self._inner_filters(filters)))
 
     # --- Copies of another store --------------------------------------------------------------------------------
 

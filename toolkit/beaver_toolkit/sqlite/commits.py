@@ -35,6 +35,12 @@ _DATABASE, _LOG = 0, 1
 _NUMBER, _NUMBER_BYTES = 60, 4
 """Where the header of a database has its `user_version`."""
 
+_SIZES, _SIZES_FORM = 16, struct.Struct(">H10xI")
+"""Where the header of a database has the size of its pages and their number."""
+
+_LARGEST_PAGE = 65_536
+"""The size that the header writes as 1."""
+
 _LOG_HEADER, _FRAME_HEADER = 32, 24
 _CHECKSUM, _CHECKSUM_BYTES = 16, 8
 """Where the header of a frame has its checksum, which depends on all frames before it."""
@@ -64,6 +70,7 @@ class Commits:
     def __init__(self, path: Path) -> None:
         self._path = commits_file(path)
         self._file: int | None = None
+        self._database, self._size = path, size_of(path)
         self._page_size = 0
         # The content of the file when it was read or written last, and what `known` found in it.
         self._content = b""
@@ -135,9 +142,17 @@ class Commits:
         if connection.data_version() != version:
             # Another process has written, or what SQLite knows of the log has changed.
             number = number_with_log(connection)
-        if self._are_missing(connection, self.known(), number):
+        if self._are_missing(connection, self.known(), number) or self._is_cut(connection):
             raise DatabaseError("overwritten")
         return number + 1
+
+    def _is_cut(self, connection: "apsw.Connection") -> bool:
+        """Return whether the database has lost pages at its end since it was seen last."""
+        before, size = self._size, size_of(self._database)
+        if size < before and lacks_pages(connection, size):
+            return True
+        self._size = size
+        return False
 
     def _are_missing(self, connection: "apsw.Connection", known: tuple[Mark, int], number: int) -> bool:
         last, moved = known
@@ -185,6 +200,34 @@ class Commits:
 def commits_file(path: Path) -> Path:
     """Return the file beside a database that has the numbers of its last commits."""
     return path.with_name(f".{path.name}.commits")
+
+
+def size_of(path: Path) -> int:
+    """Return the bytes of a database; 0 without one."""
+    try:
+        return os.stat(path).st_size  # noqa: PTH116 - asked before each commit, so it makes no path
+    except FileNotFoundError:
+        return 0
+
+
+def lacks_pages(connection: "apsw.Connection", size: int) -> bool:
+    """Return whether pages are neither in the database nor in its log.
+
+    A checkpoint that found no room has written the header, and the log still has the pages that the header counts. So
+    the content is read, unless the file is as large as the header says.
+
+    Args:
+        connection: one that may read.
+        size: the bytes of the database.
+    """
+    page, pages = _SIZES_FORM.unpack(connection.read("main", _DATABASE, _SIZES, _SIZES_FORM.size)[1])
+    if 0 < pages * (_LARGEST_PAGE if page == 1 else page) <= size:
+        return False
+    connection.execute("PRAGMA shrink_memory")
+    try:
+        return connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]
+    except driver().CorruptError:
+        return True
 
 
 def number_in_file(connection: "apsw.Connection") -> int:

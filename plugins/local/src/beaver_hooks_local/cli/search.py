@@ -19,9 +19,10 @@ from beaver_hooks_local.cli.options import (
     user_option,
 )
 from beaver_hooks_local.cli.output import HEADS, counted, plain, record, row, say, say_json, table, whole
-from beaver_hooks_local.cli.plugin_calls import ask
+from beaver_hooks_local.cli.plugin_calls import NAME, ask
+from beaver_hooks_local.errors import damaged_text
 from beaver_hooks_local.memory import LocalMemory
-from beaver_hostspecs import Shell
+from beaver_hostspecs import PluginError, Shell
 from beaver_memory.records import Change, Memory
 from beaver_memory.runtime.reports import MemoriesReport, RecallReport
 from beaver_memory.runtime.requests import GetRequest, HistoryRequest, InspectionRequest, ListRequest, RecallRequest
@@ -118,7 +119,7 @@ def show(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool)
         ]
 
     found = ask(shell, work)
-    ensure_all(ids, [each for each, _ in found])
+    ensure_all(shell, ids, [each for each, _ in found], which)
     if as_json:
         say_json({"memories": [{**record(each), "history": _changes(changes)} for each, changes in found]})
     else:
@@ -135,19 +136,26 @@ def warn(found: RecallReport) -> None:
         say(NOT_RERANKED.format(found.not_reranked), err=True)
 
 
-def ensure_all(ids: tuple[int, ...], found: Sequence[Memory]) -> None:
+def ensure_all(shell: Shell, ids: tuple[int, ...], found: Sequence[Memory], which: OwnerOptions) -> None:
     """Refuse ids that are not among the found memories.
 
     Raises:
+        PluginError: some of them are damaged.
         UsageError: there are such ids.
     """
-    missing = [str(each) for each in dict.fromkeys(ids) if each not in {memory.id for memory in found}]
-    if missing:
-        named = ", ".join(missing[:10])
-        raise click.UsageError(
-            f"There is no memory {named} here. `beaver memory list` shows the ids; --user ID selects the memories of"
-            " a user."
-        )
+    missing = [each for each in dict.fromkeys(ids) if each not in {memory.id for memory in found}]
+    if not missing:
+        return
+    if damaged := ask(shell, lambda memory: _got(memory, missing, which)).damaged:
+        raise PluginError(damaged_text(damaged), plugin=NAME)
+    raise click.UsageError(
+        f"There is no memory {', '.join(map(str, missing[:10]))} here. `beaver memory list` shows the ids; --user ID"
+        " selects the memories of a user."
+    )
+
+
+def _got(memory: LocalMemory, ids: Sequence[int], which: OwnerOptions) -> MemoriesReport:
+    return memory.operations.get(GetRequest(ids=ids, visible=OwnerOptions(user=which.user).filters(memory)))
 
 
 def _elsewhere(memory: LocalMemory, which: OwnerOptions) -> int:
