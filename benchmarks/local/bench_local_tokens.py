@@ -32,7 +32,7 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.memory_batches import Batch
 from beaver_memory.query import Query
-from beaver_memory.reranking import RerankerName
+from beaver_memory.reranker import RerankerName
 from beaver_memory.search.late_interaction import MODEL, WEIGHT
 
 WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -24,7 +24,7 @@ from beaver_memory.model_switch import ModelSwitch, model_of
 from beaver_memory.patterns import Pattern
 from beaver_memory.query import Answer, Query
 from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner
-from beaver_memory.reranking import QueryVectors, RerankerName, TokenReranker
+from beaver_memory.reranker import QueryVectors, RerankerName, TokenReranker
 from beaver_memory.search import exact, late_interaction
 from beaver_memory.search.candidates import Candidates, SearchSource, gather, width
 from beaver_memory.search.formulas import FORMULAS, Ranked, Weights

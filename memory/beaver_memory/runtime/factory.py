@@ -7,7 +7,7 @@ import attrs
 
 from beaver_memory.embedding.protocol import Embedder, with_tokens
 from beaver_memory.engine import MemoryEngine
-from beaver_memory.reranking import NO_TOKENS
+from beaver_memory.reranker import NO_TOKENS
 from beaver_memory.runtime.embedders import Embedders, make_embedders
 from beaver_memory.runtime.profile import Location, Profile, RuntimeServices
 from beaver_memory.runtime.stores import open_stores
