@@ -44,6 +44,7 @@ def command(ctx: click.Context, *, as_json: bool, accepted: tuple[Path, ...], co
         accept_losses(path)
     looked = settings.look(config)
     findings = [*versions.engines(), *versions.distributions(), *looked.findings, *confirmations(os.environ)]
+    findings += settings.small_model(looked.loaded) if looked.loaded is not None else []
     findings += stores.examine(looked.memories, os.environ)
     findings += _kept(looked)
     findings.append(files.free_space(looked.folder))

@@ -9,7 +9,7 @@ from beaver_hostspecs import Clock, SystemClock
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.reconcile.candidates import own_filters, same_place, similar
 from beaver_memory.reconcile.decision import Decision, Judge, Outcome, Reconciled
-from beaver_memory.reconcile.rules import RuleJudge, other_words, with_keywords
+from beaver_memory.reconcile.rule_judge import RuleJudge, other_words, with_keywords
 from beaver_memory.records import MOST_LABELS, Memory, NewMemory
 from beaver_memory.store.fingerprint import hash_of
 

@@ -109,6 +109,7 @@ class CaptureReport:
         model_tokens: about how many tokens they took.
         dry_run: whether nothing was written.
         redacted: the secrets that were left out, by kind.
+        turns: the turns whose words were captured.
     """
 
     items: tuple[CapturedItem, ...] = ()
@@ -118,6 +119,7 @@ class CaptureReport:
     model_tokens: int = 0
     dry_run: bool = False
     redacted: tuple[Finding, ...] = ()
+    turns: tuple[str, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

@@ -233,6 +233,7 @@ class Operations:
                 minimum_score=least,
                 formula=self._profile.formula,
                 explain=request.explain,
+                seconds=request.seconds,
             )
         )
         return RecallReport(
@@ -240,6 +241,7 @@ class Operations:
             keyword_only=answer.keyword_only,
             without_index=answer.without_index,
             candidates=answer.total,
+            not_reranked=answer.not_reranked,
         )
 
     def project(self, request: ProjectionRequest) -> ProjectionReport:
@@ -309,11 +311,10 @@ class Operations:
         """Return figures about the memory."""
         store = self.engine.store
         owners = () if request.owners is not None and not request.every_owner else tuple(store.owners())
-        identity = None if self._embedder is None else self._embedder.identity
         return InspectionReport(
             count=sum(map(store.count, owners if request.owners is None else request.owners)),
             owners=owners if request.every_owner else (),
-            to_be_embedded=None if identity is None or not request.embeddings else store.pending(None, identity.key),
+            to_be_embedded=None if self._embedder is None or not request.embeddings else self.engine.pending(),
             embedder=self.embedder,
             troubles=self.troubles.now,
             store=self.engine.stats() if request.figures else {},

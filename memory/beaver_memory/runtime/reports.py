@@ -60,12 +60,14 @@ class RecallReport:
         keyword_only: why only words were searched for although there is an embedder, or `None`.
         without_index: why no index could be built, so that the words in the store were searched, or `None`.
         candidates: how many memories were compared.
+        not_reranked: why the memories were not ranked again by their tokens although that is switched on, or `None`.
     """
 
     hits: tuple[Hit, ...] = ()
     keyword_only: str | None = None
     without_index: str | None = None
     candidates: int = 0
+    not_reranked: str | None = None
 
 
 @attrs.frozen(kw_only=True)

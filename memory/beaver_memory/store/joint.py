@@ -202,6 +202,15 @@ class JointStore:
             found.update(self._personal.attempt(lambda store: store.footprint(theirs, tenant=tenant)) or {})
         return found
 
+    def vectors_of(self, ids: Collection[int], model: str, *, tenant: str) -> dict[int, bytes]:
+        """Return the embeddings by `model` of memories of a tenant in both databases, by id."""
+        ours, theirs = _parted(ids)
+        found = self._project.vectors_of(ours, model, tenant=tenant) if ours else {}
+        if theirs:
+            more = self._personal.attempt(lambda store: store.vectors_of(theirs, model, tenant=tenant)) or {}
+            found |= {PERSONAL_IDS + id_: data for id_, data in more.items()}
+        return found
+
     def history(self, id_: int, filters: Filters) -> list[Change]:
         """Return the history of a visible memory, oldest first."""
         if id_ <= PERSONAL_IDS:

@@ -98,7 +98,10 @@ class IndexRow:
 
 @attrs.frozen(kw_only=True)
 class VectorRow:
-    """The embedding of one memory: `data` is its float16 values, little-endian; `version` as for memories."""
+    """The embedding of one memory: `data` is its float16 values, little-endian, or what the model keeps in their place.
+
+    `version` is as for memories.
+    """
 
     id: int
     version: int
@@ -159,6 +162,9 @@ class MemoryStore(Protocol):
 
     def footprint(self, ids: Collection[int], *, tenant: str) -> Mapping[str, int]:
         """Return how many rows hold content of memories of a tenant, by place; of forgotten memories none do."""
+
+    def vectors_of(self, ids: Collection[int], model: str, *, tenant: str) -> dict[int, bytes]:
+        """Return the embeddings by `model` of memories of a tenant, by id, without those that fail their checksums."""
 
     def history(self, id_: int, filters: Filters) -> list[Change]:
         """Return the history of a visible memory, oldest first, without changes in other stores."""
@@ -249,6 +255,21 @@ class SingleStore(MemoryStore, Protocol):
 
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
+
+    def holdings(self, owner: Owner) -> Mapping[str, int]:
+        """Return how many rows tell of an owner, by place: with content, or about capture. Forgotten memories do not.
+
+        All memories count, whatever their project, session, agent and validity.
+        """
+
+    def drop_capture_records(self, owner: Owner) -> None:
+        """Delete what capture knows of an owner: captured turns, what they took on each day, forgotten texts."""
+
+    def mark_forgotten(self, owner: Owner, texts: Collection[str]) -> None:
+        """Record that an owner has forgotten texts, by keyed hashes of their words."""
+
+    def forgotten(self, owner: Owner, texts: Collection[str]) -> set[str]:
+        """Return those texts whose words an owner has forgotten."""
 
     def neighbours(
         self, at: datetime, id_: int, filters: Filters, *, before: int, after: int

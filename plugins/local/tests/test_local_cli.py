@@ -285,6 +285,7 @@ def test_a_credential_of_the_configuration_is_not_remembered(beaver, tmp_path):
     assert 0 == beaver("memory", "stats", "--json").json["memories"]
 
 
+@pytest.mark.campaign
 def test_an_interrupted_import_ends_at_once(beaver, tmp_path):
     """Ctrl-C during an import from an open pipe ends the command with code 130 and keeps the memories read so far."""
     beaver("memory", "add", "one")
@@ -846,6 +847,7 @@ def test_forget_where_the_sessions_cannot_be_read(here):
     assert "It is unknown whether stored sessions quote what was forgotten. They are locked.\n" == ran.err
 
 
+@pytest.mark.campaign
 def test_adding_many_on_a_full_disk(beaver, tmp_path):
     """When the disk is full, `add --json-lines` prints the ids of the memories before, which are kept, and says why."""
     many = "".join(

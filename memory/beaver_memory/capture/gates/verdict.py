@@ -26,6 +26,7 @@ class Occasion:
         tags: labels of the turn.
         when: the time of the turn.
         was_injected: whether a text consists of recalled references.
+        was_forgotten: whether the owner has forgotten the words of a text.
         known: texts that memory holds already and that are near to the candidates.
     """
 
@@ -35,6 +36,7 @@ class Occasion:
     tags: tuple[str, ...] = ()
     when: datetime
     was_injected: Callable[[str], bool] = field(default=_never, repr=False)
+    was_forgotten: Callable[[str], bool] = field(default=_never, repr=False)
     known: tuple[str, ...] = field(default=(), repr=False)
 
 

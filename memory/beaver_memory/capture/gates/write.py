@@ -1,4 +1,4 @@
-"""The write gate: only statements that are worth a memory of their own, and none that memory gave itself. Pure."""
+"""The write gate: only statements that are worth a memory of their own, and none that memory gave or forgot."""
 
 import attrs
 
@@ -13,7 +13,9 @@ NEAR = 0.9
 
 @attrs.frozen(kw_only=True)
 class WriteGate:
-    """Refuses uncertain statements, recalled references and near duplicates.
+    """Refuses uncertain statements, recalled references, forgotten words and near duplicates.
+
+    The user may ask for a statement again that was forgotten before.
 
     Attributes:
         least_confidence: of a candidate that is stored or queued.
@@ -29,6 +31,8 @@ class WriteGate:
             return None
         if candidate.confidence < self.least_confidence:
             return Verdict(gate="write", reason="low_confidence")
+        if occasion.was_forgotten(candidate.text):
+            return Verdict(gate="write", reason="forgotten_before")
         if any(_near(candidate.text, known) for known in occasion.known):
             return Verdict(gate="write", reason="near_duplicate")
         return None

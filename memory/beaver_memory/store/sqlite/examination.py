@@ -13,6 +13,7 @@ from beaver_memory.store.sqlite import integrity
 from beaver_memory.store.sqlite.damage import Damage
 from beaver_memory.store.sqlite.preparation import APPLICATION, PACKAGE
 from beaver_memory.store.sqlite.row_sums import register
+from beaver_memory.store.sqlite.turn_queue import count_parked
 from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.errors import DatabaseError, category_of, faults
 from beaver_toolkit.sqlite.migrations import read_migrations, version_of
@@ -33,6 +34,7 @@ class Examination:
         examined: how many of them were read.
         problems: the problems that were found, one sentence each.
         refused: the ids of memories that would not be stored today; looked for only if there is no problem.
+        parked: how many turns wait for the user, because their capture failed too often.
         is_older: an earlier version wrote the database, so that its rows cannot be verified before the next opening.
     """
 
@@ -40,6 +42,7 @@ class Examination:
     examined: int
     problems: tuple[str, ...] = ()
     refused: tuple[int, ...] = ()
+    parked: int = 0
     is_older: bool = False
 
 
@@ -64,7 +67,7 @@ def examine(
     Args:
         path: the database.
         refuses: called with each of the newest memories, if the database is sound.
-        shift: what is added to ids.
+        shift: the number that is added to ids.
         most_bytes: the size up to which all memories are verified.
         newest: how many are verified of a larger one.
 
@@ -94,9 +97,9 @@ def examine(
 
 
 def _examined(connection: apsw.Connection, newest: int | None, shift: int) -> Examination:
-    memories = integrity.count_rows(connection)
+    memories, parked = integrity.count_rows(connection), count_parked(connection)
     if newest is None:
         found = integrity.problems(connection, Damage(), writable=False, shift=shift)
-        return Examination(memories=memories, examined=memories, problems=tuple(found))
+        return Examination(memories=memories, examined=memories, problems=tuple(found), parked=parked)
     found = integrity.problems_of_newest(connection, newest, shift=shift)
-    return Examination(memories=memories, examined=min(memories, newest), problems=tuple(found))
+    return Examination(memories=memories, examined=min(memories, newest), problems=tuple(found), parked=parked)

@@ -19,6 +19,8 @@ MOST_NAMED = 10
 Finding = tuple[str, str, str]
 """Level, text and remedy."""
 
+PARKED = "run: beaver memory queue, with --user ID for those of a user; --retry captures them, --drop KEY erases one"
+
 WHOLE = "`beaver memory check` reads all of them"
 
 
@@ -42,7 +44,14 @@ def _findings(path: Path, *, of_person: bool) -> list[Finding]:
         seen = examined(path, of_person=of_person)
     except StoreError as error:
         return [("problem", str(error), "see the reason, and run: beaver memory check")]
-    return [_state(path, seen), *_secrets(path, seen)]
+    return [_state(path, seen), *_secrets(path, seen), *_parked(path, seen)]
+
+
+def _parked(path: Path, seen: Examination) -> list[Finding]:
+    """Return the turns that wait for the user."""
+    if not seen.parked:
+        return []
+    return [("problem", f"{path}: {counted(seen.parked, 'turn')} could not be captured (parked)", PARKED)]
 
 
 def _secrets(path: Path, seen: Examination) -> list[Finding]:

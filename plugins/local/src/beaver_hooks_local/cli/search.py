@@ -29,6 +29,7 @@ from beaver_memory.runtime.requests import GetRequest, HistoryRequest, Inspectio
 
 BY_WORDS = "Found by words only, because the embedder does not work now ({})."
 BY_STORE = "Found by the words in the database only, because no index could be built ({})."
+NOT_RERANKED = "Not ranked again by their tokens, as memory.local.recall.reranker wants ({})."
 
 
 @click.command(name="list")
@@ -87,7 +88,11 @@ def search(shell: Shell, /, words: tuple[str, ...], *, limit: int, as_json: bool
     found, elsewhere, now = ask(shell, work)
     if as_json:
         hits = [{**record(hit.memory), "score": round(hit.score, 6)} for hit in found.hits]
-        facts = {"keyword_only": found.keyword_only, "without_index": found.without_index}
+        facts = {
+            "keyword_only": found.keyword_only,
+            "without_index": found.without_index,
+            "not_reranked": found.not_reranked,
+        }
         say_json({"hits": hits, "candidates": found.candidates, **facts})
         return
     warn(found)
@@ -127,6 +132,8 @@ def warn(found: RecallReport) -> None:
         say(BY_WORDS.format(found.keyword_only), err=True)
     if found.without_index is not None:
         say(BY_STORE.format(found.without_index), err=True)
+    if found.not_reranked is not None:
+        say(NOT_RERANKED.format(found.not_reranked), err=True)
 
 
 def ensure_all(shell: Shell, ids: tuple[int, ...], found: Sequence[Memory], which: OwnerOptions) -> None:
