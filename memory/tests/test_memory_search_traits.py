@@ -11,7 +11,7 @@ FLAGS = {"asks": ASKS, "first": FIRST, "time": TIME, "number": NUMBER, "rule": R
 
 def traits(text, passages=1):
     """Return the words that count, the size of the memory, and the names of the flags."""
-    found = READER.traits_of(text, passages)
+    found = READER.traits_of(text, text.split(), passages)
     return found & 31, found >> SIZE & 15, {name for name, flag in FLAGS.items() if found & flag}
 
 
