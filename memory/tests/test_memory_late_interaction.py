@@ -358,3 +358,13 @@ def test_a_memory_that_cannot_rank_by_tokens_says_so(reranker):
     facts = {"reranker": "tokens", "provider": "none", "category": "no_token_vectors", "remedy": remedy}
     wanted = ([("memory_reranker_unavailable", facts)], ("reranker_no_token_vectors",), "no_token_vectors")
     assert (wanted if reranker == "tokens" else ([], (), None)) == (report.events, services.troubles.now, why)
+
+
+def test_a_long_passage_fits_less(tmp_path):
+    """A memory with the words of the query among many others comes after a short one, though it is as near."""
+    short = "purchase auto give home far"
+    with opened(tmp_path) as engine:
+        add(engine, "purchase auto " + "give home far " * 40, short)
+        answer = asked(engine, "car bought far home")
+
+    assert short == titles(answer)[0]

@@ -3,7 +3,8 @@
 A memory has the tokens of each of its first passages: the mean of three that follow one another is one vector, in int8.
 Those of a memory are packed into bytes: the version of this form, the number of passages, for each passage the number
 of its vectors, then all vectors. A passage fits as well as, on average, the best of its vectors fits each token of the
-query. That takes the place of the passage's cosine, so every formula can use it.
+query; less if it has many vectors, of which one fits anything. That takes the place of the passage's cosine, so every
+formula can use it.
 """
 
 import struct
@@ -30,6 +31,12 @@ POOLED = 3
 
 MOST = 128
 """Vectors of a passage; more tokens are pooled, if it has too many."""
+
+USUAL = 24
+"""Vectors from which on a passage counts as long: about 55 words."""
+
+MALUS = 0.02
+"""What a long passage loses of a cosine for each doubling of its vectors."""
 
 MOST_OF_QUERY = 64
 """Vectors of a query; the tokens of a longer one are pooled."""
@@ -120,10 +127,11 @@ def _rows(found: Candidates, tokens: Mapping[int, bytes], dimensions: int) -> tu
 
 
 def _fits(query: np.ndarray, rows: Sequence[np.ndarray]) -> np.ndarray:
-    """Return for each passage how near its nearest vectors are to the query's tokens, on average."""
+    """Return for each passage how near its nearest vectors are to the query's tokens, on average, less the malus."""
     cosines = 1 - np.asarray(simsimd.cdist(query, np.concatenate(rows), metric="cos"))
     counts = np.array([len(each) for each in rows])
-    fits: np.ndarray = np.maximum.reduceat(cosines, np.cumsum(counts) - counts, axis=1).mean(axis=0)
+    best = np.maximum.reduceat(cosines, np.cumsum(counts) - counts, axis=1).mean(axis=0)
+    fits: np.ndarray = best - MALUS * np.log2(np.maximum(counts / USUAL, 1))
     return fits
 
 
