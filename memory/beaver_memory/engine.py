@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -264,11 +263,11 @@ class MemoryEngine:
 
     def was_forgotten(self, owner: Owner, text: str) -> bool:
         """Return whether an owner has forgotten the words of a text."""
-        return any(store.forgotten(owner, [text]) for store in self.stores)
+        return bool(self.store.forgotten(owner, [text]))
 
     def holdings(self, owner: Owner) -> Mapping[str, int]:
         """Return how many rows of all databases tell of an owner, by place; see `SingleStore.holdings`."""
-        return sum((Counter(store.holdings(owner)) for store in self.stores), Counter())
+        return self.store.holdings(owner)
 
     @property
     def stores(self) -> list[SingleStore]:
