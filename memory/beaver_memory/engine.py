@@ -256,7 +256,7 @@ class MemoryEngine:
         if query.patterns:
             return self._matching(query, terms)
         embedder = self._serving.embedder()
-        vector, trouble = self._vector(embedder, query.text)
+        vector, trouble = (None, None) if query.by_words else self._vector(embedder, query.text)
         if not terms and vector is None:
             return self._newest(query, trouble)
         model = model_of(embedder)

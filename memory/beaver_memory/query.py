@@ -26,6 +26,7 @@ class Query:
         minimum_score: the lowest score of a hit, 0 to 1; see `Hit.score`.
         formula: the formula for ranking: `context`, `weighted`, `seed-002`, `seed-003` or `rrf`.
         explain: whether hits show the share of each signal.
+        by_words: whether words alone count, so that no embedder is asked.
     """
 
     text: str = field(default="", validator=instance_of(str))
@@ -36,6 +37,7 @@ class Query:
     minimum_score: float = field(default=0.0, validator=[instance_of((int, float)), ge(0), le(1)])
     formula: str = "context"
     explain: bool = False
+    by_words: bool = False
 
 
 @attrs.frozen(kw_only=True)
