@@ -137,6 +137,7 @@ class Captures:
             tags=request.tags,
             when=self._clock.now(),
             was_injected=was_injected,
+            messages=tuple(each.text for each in request.said),
             known=tuple(known),
         )
 

@@ -5,6 +5,7 @@ import attrs
 from beaver_memory.capture.features import content_words
 from beaver_memory.capture.gates.verdict import Occasion, Verdict
 from beaver_memory.capture.records import Candidate
+from beaver_memory.capture.unmeant import unmeant
 from beaver_memory.capture.vocabulary import vocabulary_of
 
 NEAR = 0.9
@@ -13,7 +14,7 @@ NEAR = 0.9
 
 @attrs.frozen(kw_only=True)
 class WriteGate:
-    """Refuses uncertain statements, recalled references and near duplicates.
+    """Refuses what its speaker does not state, uncertain statements, recalled references and near duplicates.
 
     Attributes:
         least_confidence: of a candidate that is stored or queued.
@@ -27,6 +28,8 @@ class WriteGate:
             return Verdict(gate="write", reason="recalled_reference")
         if candidate.explicit:
             return None
+        if candidate.kind != "fix" and (reason := unmeant(candidate.text, occasion.message(candidate))):
+            return Verdict(gate="write", reason=reason)
         if candidate.confidence < self.least_confidence:
             return Verdict(gate="write", reason="low_confidence")
         if any(_near(candidate.text, known) for known in occasion.known):
