@@ -329,7 +329,7 @@ class MemoryEngine:
         if query.patterns:
             return self._matching(query, terms)
         until, embedder = self._reranker.until(query.seconds), self._serving.embedder()
-        vectors = self._vectors(embedder, query.text)
+        vectors = QueryVectors() if query.by_words else self._vectors(embedder, query.text)
         trouble = vectors.trouble
         if not terms and vectors.vector is None:
             return self._newest(query, trouble)

@@ -28,6 +28,7 @@ class Query:
         asker: the speaker whom the first person of the text means.
         explain: whether hits show the share of each signal.
         seconds: the time that the caller has; memories that are found late in it are not ranked again by tokens.
+        by_words: whether words alone count, so that no embedder is asked.
     """
 
     text: str = field(default="", validator=instance_of(str))
@@ -40,6 +41,7 @@ class Query:
     asker: str = field(default="user", validator=instance_of(str))
     explain: bool = False
     seconds: float | None = field(default=None, validator=optional(and_(instance_of((int, float)), ge(0))))
+    by_words: bool = False
 
 
 @attrs.frozen(kw_only=True)

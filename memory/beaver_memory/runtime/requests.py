@@ -58,10 +58,13 @@ class WriteRequest:
     Attributes:
         memories: the new memories.
         mention: whether a memory that is stored already counts as mentioned once more.
+        supersedes: whether each ends the memories that it contradicts, by the rules of reconciliation; then they are
+            stored one by one.
     """
 
     memories: tuple[NewMemory, ...] = field(converter=_memories_of)
     mention: bool = True
+    supersedes: bool = False
 
 
 @attrs.frozen(kw_only=True)

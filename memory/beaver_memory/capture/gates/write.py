@@ -5,6 +5,7 @@ import attrs
 from beaver_memory.capture.features import content_words
 from beaver_memory.capture.gates.verdict import Occasion, Verdict
 from beaver_memory.capture.records import Candidate
+from beaver_memory.capture.unmeant import unmeant
 from beaver_memory.capture.vocabulary import vocabulary_of
 
 NEAR = 0.9
@@ -13,7 +14,7 @@ NEAR = 0.9
 
 @attrs.frozen(kw_only=True)
 class WriteGate:
-    """Refuses uncertain statements, recalled references, forgotten words and near duplicates.
+    """Refuses text that its speaker does not state, uncertain statements, references, forgotten words and near duplicates.
 
     The user may ask for a statement again that was forgotten before.
 
@@ -29,6 +30,8 @@ class WriteGate:
             return Verdict(gate="write", reason="recalled_reference")
         if candidate.explicit:
             return None
+        if candidate.kind != "fix" and (reason := unmeant(candidate.text, occasion.message(candidate))):
+            return Verdict(gate="write", reason=reason)
         if candidate.confidence < self.least_confidence:
             return Verdict(gate="write", reason="low_confidence")
         if occasion.was_forgotten(candidate.text):
