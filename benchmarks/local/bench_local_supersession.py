@@ -55,6 +55,8 @@ SETS = {
     "fresh": kit_changes_fresh,
 }
 RECALL = RecallSettings()
+LEAST = 0.2
+"""The least score of each memory that counts as given."""
 
 
 @attrs.define
@@ -98,7 +100,7 @@ class User:
             text=question,
             filters=Filters(owners=(Owner(user=self.name),), now=self.clock.time),
             limit=RECALL.top_k,
-            minimum_score=RECALL.minimum_score,
+            minimum_score=LEAST,
         )
         return [hit.memory.title for hit in self.engine.search(query).hits]
 
@@ -232,7 +234,7 @@ def main() -> int:
     targets = Targets()
     for name, embedder in embedders.items():
         heading(
-            f"{name}: {RECALL.top_k} memories a turn, minimum score {RECALL.minimum_score:g}",
+            f"{name}: {RECALL.top_k} memories a turn, minimum score {LEAST:g}",
             ("first", "found", "older", "lost", "ms/write"),
         )
         for made_up in SETS:

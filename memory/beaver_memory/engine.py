@@ -13,7 +13,7 @@ import numpy as np
 
 from beaver_hostspecs import Clock, SystemClock
 from beaver_memory.embedding.breaker import AT_ONCE, Breaker
-from beaver_memory.embedding.calibration import Scale, scale_of
+from beaver_memory.embedding.calibration import BY_WORDS, Scale, scale_of
 from beaver_memory.embedding.errors import EmbeddingError
 from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.errors import StoreError
@@ -320,7 +320,8 @@ class MemoryEngine:
         ranked = FORMULAS[query.formula](found, names, query.filters.now.timestamp(), self._weights, sought.scale)
         ranked = measured(ranked, fit(found, found.whole, sought.scale))
         chosen = hits(best_of(found, ranked, query), read, ranked.shares, query)
-        return Answer(hits=chosen, keyword_only=trouble, total=found.size)
+        cut = BY_WORDS if found.cosine is None else sought.scale.cut
+        return Answer(hits=chosen, keyword_only=trouble, total=found.size, floor=cut.floor, share=cut.share)
 
     def _matching(self, query: Query, terms: Sequence[int]) -> Answer:
         """Return the memories that hold the patterns of a query, ranked by its words."""

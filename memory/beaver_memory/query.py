@@ -65,9 +65,14 @@ class Answer:
         keyword_only: the reason why the search used no vectors although it has an embedder, or `None`.
         total: the number of candidates.
         without_index: the reason why no index could be built, so that the store answered by its words, or `None`.
+        floor: the lowest score of the best hit of a query about something that the memories know.
+        share: the share of the best score that another hit needs to be worth giving. Both depend on how the search was
+            done.
     """
 
     hits: tuple[Hit, ...] = ()
     keyword_only: str | None = None
     total: int = 0
     without_index: str | None = None
+    floor: float = 0.0
+    share: float = 0.65

@@ -240,6 +240,8 @@ class Operations:
             keyword_only=answer.keyword_only,
             without_index=answer.without_index,
             candidates=answer.total,
+            floor=answer.floor,
+            share=answer.share,
         )
 
     def project(self, request: ProjectionRequest) -> ProjectionReport:

@@ -60,12 +60,16 @@ class RecallReport:
         keyword_only: why only words were searched for although there is an embedder, or `None`.
         without_index: why no index could be built, so that the words in the store were searched, or `None`.
         candidates: how many memories were compared.
+        floor: the lowest score of the best hit of a query about something that the memories know.
+        share: the share of the best score that another hit needs to be worth giving.
     """
 
     hits: tuple[Hit, ...] = ()
     keyword_only: str | None = None
     without_index: str | None = None
     candidates: int = 0
+    floor: float = 0.0
+    share: float = 0.65
 
 
 @attrs.frozen(kw_only=True)
