@@ -73,6 +73,9 @@ class Answer:
         without_index: the reason why no index could be built, so that the store answered by its words, or `None`.
         not_reranked: the reason why the memories were not ranked again by their tokens although that is switched on:
             `no_token_vectors` of this embedder, or `deadline`; or `None`.
+        floor: the lowest score of the best hit of a query about something that the memories know.
+        share: the share of the best score that another hit needs to be worth giving. Both depend on how the search was
+            done.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -80,3 +83,5 @@ class Answer:
     total: int = 0
     without_index: str | None = None
     not_reranked: str | None = None
+    floor: float = 0.0
+    share: float = 0.65
