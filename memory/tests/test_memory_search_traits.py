@@ -61,6 +61,6 @@ def test_the_size_of_a_memory():
     ],
 )
 def test_what_a_query_asks_for(query, expected):
-    """The first person names the asker; questions for a time and for a number are told from others."""
+    """The first person names the asker; questions for a time and for a number differ from other questions."""
     intent = Analyser().intent(query, "Mona")
     assert expected == (name_hash("Mona") in intent.names.tolist(), intent.when, intent.how_many)

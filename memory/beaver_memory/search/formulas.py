@@ -242,7 +242,7 @@ def _channels(found: Candidates, weights: Weights, scale: Scale) -> tuple[np.nda
 
 
 def _context(found: Candidates, said: np.ndarray, weights: Weights) -> dict[str, np.ndarray]:
-    """Return the shares of what stands beside each candidate."""
+    """Return the shares of the neighbours of each candidate."""
     last = beside(said, found.earlier)
     asks = found.columns["traits"] & ASKS != 0
     return {
