@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Collection
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+import attrs
 
 from beaver_hooks.log import make_log
 from beaver_hooks.loop_affinity import LoopAffinity
@@ -28,6 +30,9 @@ from beaver_hooks.turns.standalone_tools import StandaloneTools
 from beaver_hooks.turns.switch import FILE, MemorySwitch
 from beaver_hooks.turns.tools import Offers
 from beaver_hostspecs import DropReason
+
+if TYPE_CHECKING:
+    from beaver_hooks.small_model import HttpSmallModel
 
 T = TypeVar("T")
 
@@ -95,7 +100,8 @@ class HostRuntime:
             deadlines=self.deadlines,
             clock=options.clock,
         )
-        self.loader = Loader(registry=self.registry, recorder=self.recorder, calls=self.calls, options=options)
+        self._small_model = self._make_small_model()
+        self.loader = Loader(registry=self.registry, recorder=self.recorder, calls=self.calls, options=self._lent())
         self._watchdog = self._make_watchdog()
         self._sweeper: asyncio.TimerHandle | None = None
 
@@ -200,6 +206,8 @@ class HostRuntime:
     async def _finish(self) -> None:
         try:
             await self.loader.stop_all()
+            if self._small_model is not None:
+                await self._small_model.close()
         finally:
             await self._write_down()
 
@@ -223,6 +231,22 @@ class HostRuntime:
         await asyncio.sleep(0)  # the background's workers abandon their calls
         if self.calls.running:
             await asyncio.wait(self.calls.running, timeout=MOMENT)
+
+    def _make_small_model(self) -> "HttpSmallModel | None":
+        """Return the configured small model, unless the program gives one of its own."""
+        settings = self._options.settings.small_model
+        if settings is None or self._options.services.small_model is not None:
+            return None
+        from beaver_hooks.small_model import HttpSmallModel  # noqa: PLC0415 - it imports httpx
+
+        return HttpSmallModel(settings, tell=self.recorder.event)
+
+    def _lent(self) -> Options:
+        """Return the options with the services that plugins are given."""
+        if self._small_model is None:
+            return self._options
+        services = attrs.evolve(self._options.services, small_model=self._small_model)
+        return attrs.evolve(self._options, services=services)
 
     def _make_turns(self, affinity: LoopAffinity) -> Turns:
         clock, idle_seconds = self._options.clock, self._options.settings.idle_turn_seconds

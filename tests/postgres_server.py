@@ -65,6 +65,7 @@ TABLES = (
     "capture_days",
     "captured_turns",
     "waiting_turns",
+    "forgotten_texts",
 )
 
 

@@ -39,7 +39,7 @@ def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
     code = CONFIGURATION
     if looked.loaded is not None:
         loaded = looked.loaded
-        provider = settings.provider(loaded)
+        provider = [*settings.provider(loaded), *settings.small_model(loaded)]
         findings += [*provider, *_skills(loaded), state_folder(loaded.state_folder), *_person_folder(loaded)]
         opening, code = in_loop(_open(loaded, frozenset(looked.sections)))
         findings += opening

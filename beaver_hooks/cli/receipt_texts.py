@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.cli.absence import Absence
 from beaver_hooks.cli.receipt_words import DROPPED, FAILED, LOST, OUTCOMES, STATES
 from beaver_hooks.cli.text_format import counted, facts_text, filled, moment
@@ -20,17 +21,20 @@ MOST_IDS = 10
 """The most candidates that are named."""
 
 
-def receipt_text(receipt: Receipt, health: Mapping[str, Mapping[str, Any]], absence: Absence) -> str:
-    """Return the turn, the work of each plugin in it, and the plugins that are in trouble now.
+def receipt_text(
+    receipt: Receipt, health: Mapping[str, Mapping[str, Any]], absence: Absence, later: Sequence[AuditEvent] = ()
+) -> str:
+    """Return the turn, the work of each plugin in it and afterwards, and the plugins that are in trouble now.
 
     Args:
         receipt: the receipt.
         health: the last known health by plugin, as it is stored.
         absence: knows the plugins that are no longer in service.
+        later: the audit events about the turn that came after its receipt was closed.
     """
     plugins = [f"{name}\n{_part(each, receipt)}" for name, each in receipt.plugins.items()]
     nobody = ["No plugin took part in this turn; `beaver plugins` lists the installed ones."]
-    return "\n\n".join([_turn(receipt), *(plugins or nobody), *_now(health, absence)])
+    return "\n\n".join([_turn(receipt), *(plugins or nobody), *_afterwards(later), *_now(health, absence)])
 
 
 def _turn(receipt: Receipt) -> str:
@@ -140,6 +144,17 @@ def _failure(failure: Failure) -> str:
     meaning = FAILED.get(failure.category, failure.category)
     error = " at ".join(each for each in (failure.error, failure.at) if each)
     return f"{failure.hook}: {meaning}{f' ({error})' if error else ''}"
+
+
+def _afterwards(later: Sequence[AuditEvent]) -> Iterator[str]:
+    lines = [_line(each.plugin or "host", _later(each)) for each in later]
+    if lines:
+        yield "\n".join(["After the turn:", *lines])
+
+
+def _later(event: AuditEvent) -> str:
+    facts = {name: fact for name, fact in event.facts.items() if name != "turns" and fact != []}
+    return f"{event.name}, {moment(event.at)} UTC{f' [{facts_text(facts)}]' if facts else ''}"
 
 
 def _now(health: Mapping[str, Mapping[str, Any]], absence: Absence) -> Iterator[str]:

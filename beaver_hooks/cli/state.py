@@ -87,9 +87,12 @@ def ambiguous(given: str, found: Iterable[str], noun: str) -> str:
 
 def recorded_turns(folder: Path, given: str) -> tuple[str, ...]:
     """Return the names under which a turn may be recorded: its id, and the keyed hash of a foreign id."""
-    # Without a usable key there is no hash; records under the id itself are found all the same.
+    return (given,) if is_ours(given) else (given, *keyed_hashes(folder, given))
+
+
+def keyed_hashes(folder: Path, given: str) -> tuple[str, ...]:
+    """Return the keyed hash of an id in the trail of a folder; none without a usable key."""
     with suppress(AuditUnavailable):
-        key = None if is_ours(given) else read_key(folder)
-        if key is not None:
-            return given, identify(identifier_key(key.secret), given)
-    return (given,)
+        if (key := read_key(folder)) is not None:
+            return (identify(identifier_key(key.secret), given),)
+    return ()

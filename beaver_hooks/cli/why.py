@@ -1,25 +1,28 @@
 """`beaver why`: one turn, explained by its receipt. Needs no plugin."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from beaver_hooks.audit.database import RECEIPTS_KEPT
+from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.reader import TrailReader
 from beaver_hooks.cli.absence import Absence
 from beaver_hooks.cli.common import common, configured
 from beaver_hooks.cli.receipt_lookup import read_receipt
 from beaver_hooks.cli.receipt_texts import receipt_text
-from beaver_hooks.cli.state import ambiguous, has_trail, nothing_yet, recorded_turns
+from beaver_hooks.cli.state import ambiguous, has_trail, keyed_hashes, nothing_yet, recorded_turns
 from beaver_hooks.cli.terminal import show, waiting
 from beaver_hooks.config import Config
 from beaver_hooks.config.paths import printable
 from beaver_hostspecs import AuditUnavailable, UnknownTurn
 
 NEWEST = "last"
+MOST_EVENTS = 1_000
+"""Audit events, the newest ones, among which those about a turn are looked for."""
 
 Receipt = Mapping[str, Any]
 
@@ -44,11 +47,30 @@ def command(turn: str, *, as_json: bool, config: Path | None) -> None:
     with waiting("Looking for the receipt"):
         name, receipt = _newest(reader, folder) if turn == NEWEST else _named(reader, folder, turn)
         health = {} if as_json else reader.health()
-    show(json.dumps(dict(receipt)) if as_json else explanation(name, receipt, health, loaded.config))
+        later = () if as_json else later_events(reader, folder, name)
+    show(json.dumps(dict(receipt)) if as_json else explanation(name, receipt, health, loaded.config, later))
 
 
-def explanation(name: str, receipt: Receipt, health: Mapping[str, Receipt], config: Config) -> str:
-    """Return a receipt in words.
+def later_events(reader: TrailReader, folder: Path, turn: str) -> list[AuditEvent]:
+    """Return the audit events of plugins that name a turn, by its recorded id, after its receipt was closed."""
+    names = {turn, *keyed_hashes(folder, turn)}
+    return [each for each in reader.tail(MOST_EVENTS) if not names.isdisjoint(_turns_of(each))]
+
+
+def _turns_of(event: AuditEvent) -> set[str]:
+    turns = event.facts.get("turns")
+    # A keyed hash has the length of the id behind it.
+    return {str(each).partition("/")[0] for each in turns} if isinstance(turns, list) else set()
+
+
+def explanation(
+    name: str,
+    receipt: Receipt,
+    health: Mapping[str, Receipt],
+    config: Config,
+    later: Sequence[AuditEvent] = (),
+) -> str:
+    """Return a receipt in words, with what plugins reported about the turn afterwards.
 
     Raises:
         AuditUnavailable: the receipt is damaged, or of a newer version.
@@ -60,7 +82,7 @@ def explanation(name: str, receipt: Receipt, health: Mapping[str, Receipt], conf
             f"The receipt of {printable(name)} is damaged, or was written by a newer version; `beaver why --json`"
             " shows it as it is, and `beaver doctor` examines the database."
         ) from None
-    return receipt_text(read, health, Absence.under(config))
+    return receipt_text(read, health, Absence.under(config), later)
 
 
 def _newest(reader: TrailReader, folder: Path) -> tuple[str, Receipt]:

@@ -15,6 +15,7 @@ from beaver_hooks.config.paths import child
 from beaver_hooks.config.provider import ProviderSettings
 from beaver_hooks.config.renames import Renamed, renamed_in
 from beaver_hooks.config.sections import SectionOwners, check_claims, check_known
+from beaver_hooks.config.small_model import SmallModelSettings
 from beaver_hooks.config.type_hints import hidden, rest
 from beaver_hostspecs import ConfigurationError
 from beaver_hostspecs.settings import at_least, between, distinct, positive, setting
@@ -71,6 +72,9 @@ class HostSettings:
             "the folder for state, relative to this file; null is the folder .beaver that holds this file, or .beaver"
             " beside it"
         ),
+    )
+    small_model: SmallModelSettings | None = setting(
+        default=None, help="a small language model that plugins may ask, for example to capture memories"
     )
 
 

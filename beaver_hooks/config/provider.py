@@ -22,6 +22,21 @@ def _is_key(key: object) -> bool:
     return isinstance(key, Secret) and _KEY.fullmatch(key.reveal()) is not None
 
 
+BASE_URL = Check(
+    wanted="must be an http or https URL without user name, query and fragment, its host in ASCII",
+    fits=_is_url,
+    keywords={"pattern": "^[hH][tT][tT][pP][sS]?://[^?#@/]+(/[^?#]*)?$"},
+)
+API_KEY = Check(wanted="must be printable ASCII without blanks", fits=_is_key)
+"""What the address and the credential of a language model must be."""
+
+
+def check_exposure(base_url: str, *, allowed: bool) -> None:
+    """Refuse an address to which texts would leave this machine unencrypted, unless that is allowed."""
+    if not allowed and is_exposed(base_url):
+        raise Unfit("has a `baseUrl` with plain http on another machine; use https, or set `allowInsecureHttp`")
+
+
 @attrs.frozen(kw_only=True)
 class ProviderSettings:
     """How the agent reaches its model. Without this section the provider is offline."""
@@ -32,17 +47,13 @@ class ProviderSettings:
     base_url: str | None = setting(
         default=None,
         help="the address of the API, for example https://api.openai.com/v1",
-        validator=Check(
-            wanted="must be an http or https URL without user name, query and fragment, its host in ASCII",
-            fits=_is_url,
-            keywords={"pattern": "^[hH][tT][tT][pP][sS]?://[^?#@/]+(/[^?#]*)?$"},
-        ),
+        validator=BASE_URL,
     )
     model: str | None = setting(default=None, help="the model's name at the provider", validator=not_empty())
     api_key: Secret | None = setting(
         default=None,
         help='the credential, preferably as {"env": "NAME"}; local servers need none',
-        validator=Check(wanted="must be printable ASCII without blanks", fits=_is_key),
+        validator=API_KEY,
     )
     timeout_seconds: float = setting(
         default=120.0, help="seconds that one answer may take in all, retries included", validator=positive()
@@ -63,5 +74,5 @@ class ProviderSettings:
     def __attrs_post_init__(self) -> None:
         if self.kind == "openai" and (self.base_url is None or self.model is None):
             raise Unfit("needs `baseUrl` and `model` for the kind `openai`")
-        if self.base_url is not None and not self.allow_insecure_http and is_exposed(self.base_url):
-            raise Unfit("has a `baseUrl` with plain http on another machine; use https, or set `allowInsecureHttp`")
+        if self.base_url is not None:
+            check_exposure(self.base_url, allowed=self.allow_insecure_http)

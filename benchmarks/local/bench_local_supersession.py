@@ -5,7 +5,7 @@ asks about each. The older fact must not be among the memories that a turn is gi
 Pairs of facts that both hold are stated likewise, and neither may be superseded. The authors of the rules look at
 the sets `seen`, `more` and `prose`, and wrote `unseen` before the rules. The authors of `foreign` and `fresh` have seen
 neither the rules nor the other sets. The rules have been corrected on `foreign` since, so the figures of `fresh` alone
-count. Each set is measured with reconciliation and without it in one run.
+count. Each set is measured without reconciliation, with it, and with outdated memories left out of turns, in one run.
 
 Where `BEAVER_BENCH_DATA` names a folder with `beam-dev.json`, it also asks that set's questions about updates and
 contradictions, over the sentences of the user's messages.
@@ -21,7 +21,7 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -41,8 +41,9 @@ from beaver_hooks_local.settings import RecallSettings
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
+from beaver_memory.reconcile.precedence import outdated
 from beaver_memory.reconcile.reconciler import Reconciler
-from beaver_memory.records import NewMemory, Owner
+from beaver_memory.records import Memory, NewMemory, Owner
 from beaver_memory.store.in_memory import InMemoryStore
 
 NEWER_FIRST, OLDER_INJECTED, BOTH_SUPERSEDED = 0.9, 0.02, 0.01
@@ -54,7 +55,14 @@ SETS = {
     "foreign": kit_changes_foreign,
     "fresh": kit_changes_fresh,
 }
+WAYS: Mapping[str, Mapping[str, bool]] = {
+    "added only": {"reconciles": False},
+    "reconciled": {"reconciles": True},
+    "outdated left out": {"reconciles": True, "leaves_out": True},
+}
 RECALL = RecallSettings()
+LEAST = 0.2
+"""The least score of each memory that counts as given."""
 
 
 @attrs.define
@@ -92,15 +100,17 @@ class User:
         self.seconds.append(time.perf_counter() - began)
         self.engine.embed()
 
-    def given(self, question: str) -> list[str]:
-        """Return the memories that a turn with a question is given, best first."""
+    def given(self, question: str, *, leaves_out: bool = False) -> list[str]:
+        """Return the memories that a turn with a question is given, best first, with or without outdated ones."""
         query = Query(
             text=question,
             filters=Filters(owners=(Owner(user=self.name),), now=self.clock.time),
             limit=RECALL.top_k,
-            minimum_score=RECALL.minimum_score,
+            minimum_score=LEAST,
         )
-        return [hit.memory.title for hit in self.engine.search(query).hits]
+        found = [hit.memory for hit in self.engine.search(query).hits]
+        left_out = outdated(question, found) if leaves_out else frozenset()
+        return [memory.title for memory in found if memory.id not in left_out]
 
     def holds(self) -> set[str]:
         """Return the memories that hold now."""
@@ -117,6 +127,7 @@ class Figures:
         found: the share of changes whose newer fact is among the given memories.
         older: the share of changes whose older fact is among them.
         lost: the share of pairs of which one fact is superseded.
+        hidden: the share of pairs of which the earlier fact is left out of a turn that asks in the words of both.
         milliseconds: the median time of a write.
     """
 
@@ -124,14 +135,15 @@ class Figures:
     found: float
     older: float
     lost: float
+    hidden: float
     milliseconds: float
 
 
-def figures(name: str, *, reconciles: bool, embedder: Remembering | None) -> Figures:
+def figures(name: str, *, reconciles: bool, embedder: Remembering | None, leaves_out: bool = False) -> Figures:
     """Tell the facts of a set to each of its users, ask, and return the figures."""
     told = list(changes(SETS[name].CHANGES))
     users = _told(told, reconciles=reconciles, embedder=embedder)
-    answers = [(each, users[each.user].given(each.question)) for each in told]
+    answers = [(each, users[each.user].given(each.question, leaves_out=leaves_out)) for each in told]
     both = list(pairs(SETS[name].PAIRS))
     others = _told(both, reconciles=reconciles, embedder=embedder)
     hold = {name: user.holds() for name, user in others.items()}
@@ -140,8 +152,21 @@ def figures(name: str, *, reconciles: bool, embedder: Remembering | None) -> Fig
         found=_share(each.second in given for each, given in answers),
         older=_share(each.first in given for each, given in answers),
         lost=_share(not {each.first, each.second} <= hold[each.user] for each in both),
+        hidden=_share(leaves_out and _hidden(each) for each in both),
         milliseconds=1_000 * statistics.median(each for user in users.values() for each in user.seconds),
     )
+
+
+def _hidden(pair: Told) -> bool:
+    """Return whether the first fact of a pair is left out beside the second one, asked for in the words of both."""
+    when = datetime(2026, 1, 1, tzinfo=UTC)
+    one, other = (
+        Memory(id=number, hash="", title=text, created_at=when + timedelta(days=number), updated_at=when)
+        for number, text in enumerate((pair.first, pair.second))
+    )
+    # Chinese is written without spaces.
+    parts = pair.first.split() if " " in pair.first else [*pair.first]
+    return one.id in outdated(" ".join(part for part in parts if part in pair.second), [one, other])
 
 
 def _told(facts: Sequence[Told], *, reconciles: bool, embedder: Remembering | None) -> Mapping[str, User]:
@@ -232,14 +257,14 @@ def main() -> int:
     targets = Targets()
     for name, embedder in embedders.items():
         heading(
-            f"{name}: {RECALL.top_k} memories a turn, minimum score {RECALL.minimum_score:g}",
-            ("first", "found", "older", "lost", "ms/write"),
+            f"{name}: {RECALL.top_k} memories a turn, minimum score {LEAST:g}",
+            ("first", "found", "older", "lost", "hidden", "ms/write"),
         )
         for made_up in SETS:
-            for reconciles in (False, True):
-                found = figures(made_up, reconciles=reconciles, embedder=embedder)
-                row(f"{made_up}, {'reconciled' if reconciles else 'added only'}", attrs.astuple(found))
-        print("Of the fresh set, reconciled:")
+            for how, options_of in WAYS.items():
+                found = figures(made_up, embedder=embedder, **options_of)
+                row(f"{made_up}, {how}", attrs.astuple(found))
+        print("Of the fresh set, reconciled, outdated ones left out:")
         targets.least(f"newer first, {name}", found.first, NEWER_FIRST)
         targets.least(f"older not injected, {name}", 1 - found.older, 1 - OLDER_INJECTED)
         targets.least(f"both still hold, {name}", 1 - found.lost, 1 - BOTH_SUPERSEDED)

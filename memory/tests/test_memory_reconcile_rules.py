@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from beaver_memory.reconcile.claims import LONGEST_STATEMENT, claims_of
 from beaver_memory.reconcile.decision import Decision
-from beaver_memory.reconcile.rules import RuleJudge, with_keywords
+from beaver_memory.reconcile.rule_judge import RuleJudge, with_keywords
 from beaver_memory.records import Memory, NewMemory
 from beaver_memory.store.fingerprint import hash_of
 
@@ -57,6 +57,21 @@ def decided(earlier, later, **fields):
         ("Die Heizung steht auf 22 Grad.", "Ich habe die Heizung auf 20 Grad gestellt.", "same_topic"),
         ("Mit Lena bin ich befreundet.", "Ich habe mich von Lena getrennt.", "replaced"),
         ("护照放在抽屉里。", "护照现在放在保险箱里。", "marked_change"),
+        ("My sister Anna lives in Lisbon with her two kids.", "Anna has moved to Porto.", "single_value"),
+        ("My girlfriend is Mia.", "Mia and I broke up.", "denied"),
+        ("I have two kids.", "Our third child was born.", "single_value"),
+        ("I prefer light mode.", "I prefer dark mode.", "single_value"),
+        ("I'm reading Dune.", "I'm reading Ulysses now.", "single_value"),
+        ("My doctor is Dr Lee.", "My new doctor is Dr Kim.", "single_value"),
+        ("I go to the gym on Mondays.", "I go to the gym on Thursdays instead.", "single_value"),
+        ("We use Docker on macOS.", "We no longer use Docker on macOS.", "denied"),
+        ("We use Docker on macOS.", "We no longer use Docker.", "denied"),
+        ("The staging API key is abc.", "The staging API key is xyz now.", "single_value"),
+        ("My laptop has 16 GB of RAM.", "My laptop has 32 GB of RAM.", "other_number"),
+        ("Ich nutze den hellen Modus.", "Ich nutze jetzt den dunklen Modus.", "single_value"),
+        ("Ich gehe montags schwimmen.", "Ich gehe jetzt donnerstags schwimmen.", "marked_change"),
+        ("会议十点开始。", "会议改到十一点。", "single_value"),
+        ("我用浅色模式。", "我现在用深色模式。", "single_value"),
     ],
 )
 def test_a_statement_ends_the_one_that_it_contradicts(earlier, later, reason):
@@ -109,12 +124,65 @@ def test_a_statement_ends_the_one_that_it_contradicts(earlier, later, reason):
         ("我会说法语。", "我还会说英语。"),
         ("我的公司邮箱是a@x.example。", "我的个人邮箱是b@y.example。"),
         ("北京办公室有10人。", "上海办公室有20人。"),
+        ("We use Docker.", "We no longer use Docker on macOS."),
+        ("I use Slack.", "I stopped using Slack on my phone."),
+        ("I eat meat.", "I don't eat meat on Fridays."),
+        ("I don't eat meat.", "I eat fish."),
+        ("I go to the gym on Mondays.", "I go to the gym on Thursdays."),
+        ("I'm reading Dune.", "I'm reading Ulysses."),
+        ("My doctor is Dr Lee.", "My doctor is Dr Kim."),
+        ("I'm seeing Dr Lee for my knee.", "I'm seeing Dr Kim for my back."),
+        ("I'm allergic to nuts.", "I'm now allergic to shellfish."),
+        ("The staging API key is abc.", "The production API key is xyz."),
+        ("My laptop has 16 GB of RAM.", "My desktop has 32 GB of RAM."),
+        ("Ich esse kein Fleisch.", "Ich esse Fisch."),
+        ("Ich gehe montags schwimmen.", "Ich gehe donnerstags schwimmen."),
+        ("Ich lese Faust.", "Ich lese Effi Briest."),
+        ("Mein Arzt ist Dr. Lee.", "Mein Arzt ist Dr. Kim."),
+        ("我周一去健身房。", "我周四去健身房。"),
+        ("我的医生是李医生。", "我的医生是王医生。"),
+        ("我不吃肉。", "我吃鱼。"),
     ],
 )
 def test_statements_that_both_hold_stay(one, other):
     """Several values, another subject, the past, plans and occasions end nothing, in either order."""
     both = [Decision(reason="no_conflict")] * 2
     assert both == [decided(one, other), decided(other, one)]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("The API key is abc.", "The API key of production is xyz now."),
+        ("The timeout is 30 seconds.", "The timeout for uploads is 60 seconds now."),
+        ("I take the bus to work.", "I take the train to work when it rains."),
+        ("I get up at 7.", "I get up at 9 on Sundays."),
+        ("I live in Lisbon.", "I live in Porto in summer."),
+        ("I drive a Golf.", "I drive a van for work."),
+        ("Wir benutzen Docker.", "Wir benutzen Docker auf dem Mac nicht mehr."),
+        ("Ich wohne in Bonn.", "Im Sommer wohne ich in Kiel."),
+        ("我用Slack。", "我在手机上不再用Slack了。"),
+        ("我住在北京。", "我周末住在天津。"),
+    ],
+)
+def test_a_limited_statement_ends_no_wider_one(earlier, later):
+    """A statement that holds on some occasions, for some purpose or in some place leaves the wider one true."""
+    assert decided(earlier, later).event == "ADD"
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("I live in Lisbon.", "I moved to Porto for my job."),
+        ("The standup is on Mondays.", "The standup is on Tuesdays."),
+        ("I work for Acme.", "I work for Globex."),
+        ("In summer I cycle to work.", "In summer I walk to work now."),
+        ("I have a car.", "I sold my car in Berlin."),
+    ],
+)
+def test_a_reason_or_a_value_limits_nothing(earlier, later):
+    """A reason, a value that is a day, a limit of both statements and the place of an event do not save the earlier."""
+    assert decided(earlier, later).event == "DELETE"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import click
 from beaver_hooks.cli.app import CONFIG
 from beaver_hooks.cli.checks.files import PLUGINS, is_folder
 from beaver_hooks.cli.checks.findings import Finding, from_error, ok, problem, warning
-from beaver_hooks.config import LoadedConfig, load_config
+from beaver_hooks.config import Config, LoadedConfig, load_config
 from beaver_hooks.config.environment import is_reference
 from beaver_hooks.config.locations import find_folder
 from beaver_hooks.config.parser import read_json
@@ -91,11 +91,31 @@ def provider(loaded: LoadedConfig, environment: Mapping[str, str] = os.environ) 
         return [ok(subject, f"{settings.kind}; nothing is sent anywhere")]
     raw = read_json(loaded.path).get("provider", {})
     where = ok(subject, f"{settings.kind}, at {urlsplit(settings.base_url).netloc}")
-    return [where, _key(raw, environment)]
+    return [where, _key("provider.apiKey", raw, environment)]
 
 
-def _key(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Finding:
-    subject, key = "provider.apiKey", raw.get("apiKey")
+def small_model(loaded: LoadedConfig, environment: Mapping[str, str] = os.environ) -> list[Finding]:
+    """Return the small model that plugins may ask, and whether its credential is set; also whether one is missing."""
+    settings, subject = loaded.config.host.small_model, "small model"
+    if settings is None or loaded.path is None:
+        return _missing_model(loaded.config)
+    raw = read_json(loaded.path)["host"]["smallModel"]
+    where = ok(subject, f"{printable(settings.model)}, at {urlsplit(settings.base_url).netloc}")
+    return [where, _key("host.smallModel.apiKey", raw, environment)]
+
+
+def _missing_model(config: Config) -> list[Finding]:
+    section = config.section("memory.local") or {}
+    capture = section.get("capture")
+    extractor = capture.get("extractor") if isinstance(capture, Mapping) else None
+    if section.get("enabled") is not True or extractor not in {"model", "hybrid"}:
+        return []
+    text = f"`{extractor}`, but no small model is configured, so the rules capture"
+    return [warning("memory.local.capture.extractor", text, "configure `host.smallModel`, or set it to `rules`")]
+
+
+def _key(subject: str, raw: Mapping[str, Any], environment: Mapping[str, str]) -> Finding:
+    key = raw.get("apiKey")
     if key is None:
         return ok(subject, "none is configured or sent")
     if not is_reference(key):
@@ -105,7 +125,7 @@ def _key(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Finding:
     variable = f"the environment variable {name}" if name else "its environment variable"
     if environment.get(key["env"]):
         return ok(subject, f"{variable} is set")
-    return problem(subject, f"{variable} is not set, so the agent cannot call the model", f"set {name or 'it'}")
+    return problem(subject, f"{variable} is not set, so the model cannot be called", f"set {name or 'it'}")
 
 
 def _wrong(error: ConfigurationError) -> Finding:

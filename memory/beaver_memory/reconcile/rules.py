@@ -1,23 +1,18 @@
-"""Decides by rules what becomes of a memory. Pure.
+"""What a later statement does to an earlier one. Pure.
 
 Two statements conflict if they give one attribute of one subject two values and it has one value at a time, if the
 later one denies or ends the earlier one, or if it names the thing that it replaces. Where none of that is certain, both
 live: a wrong memory beside a right one costs less than a lost one.
 """
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Collection, Sequence
 
 import attrs
 
-from beaver_memory.reconcile.claims import NO_CLAIM, Attribute, Claim, claims_of, keywords_of, search_words
-from beaver_memory.reconcile.decision import Decision
-from beaver_memory.reconcile.findings import Finding, Verdict
+from beaver_memory.reconcile.claim import NO_CLAIM, Attribute, Claim
+from beaver_memory.reconcile.findings import Finding
+from beaver_memory.reconcile.scopes import denies_a_part, gives_up_a_part, is_narrower
 from beaver_memory.reconcile.topics import apart, by_topic, differ_in_relation
-from beaver_memory.records import MOST_LABELS, Memory, NewMemory
-
-MOST_STATEMENTS = 3
-"""Statements of a memory that one later statement can supersede; a longer one holds more than what has changed."""
 
 MOST_WORDS = 8
 """Words of statements whose forms are compared."""
@@ -29,52 +24,16 @@ OTHER = "other"
 """The attribute that any noun names."""
 
 
-class RuleJudge:
-    """Decides by rules, without a model."""
-
-    def decide(self, new: NewMemory, candidates: Sequence[Memory]) -> Decision:
-        """Return the decision about a memory."""
-        said = claims_of(text_of(new))
-        found = [_between(new, said, each) for each in candidates]
-        ended = tuple(place for place, each in enumerate(found) if each is not None and each.verdict == "DELETE")
-        if ended:
-            return _decision("DELETE", ended, found)
-        for verdict in ("NONE", "UPDATE"):
-            places = tuple(place for place, each in enumerate(found) if each is not None and each.verdict == verdict)
-            if places:
-                return _decision(verdict, places[:1], found)
-        return Decision(reason="no_conflict")
-
-
-def other_words(new: NewMemory) -> tuple[str, ...]:
-    """Return texts to search for beside that of a memory: other ways to say what it is about."""
-    return tuple(dict.fromkeys(filter(None, map(search_words, claims_of(text_of(new))[:MOST_STATEMENTS]))))
-
-
-def with_keywords(new: NewMemory) -> NewMemory:
-    """Return a memory with other words for its attributes, so that a question in those words finds it."""
-    said = claims_of(text_of(new))
-    if len(said) > MOST_STATEMENTS:
-        return new
-    words = [word for each in said for word in keywords_of(each)]
-    return attrs.evolve(new, keywords=tuple(dict.fromkeys([*new.keywords, *words]))[:MOST_LABELS])
-
-
-def text_of(memory: NewMemory) -> str:
-    """Return the text of a memory."""
-    return "\n".join(part for part in (memory.title, memory.narrative, *memory.facts) if part)
-
-
 def finding(earlier: Claim, later: Claim) -> Finding | None:
     """Return what a later statement does to an earlier one; `None` if both can be true."""
     if NO_CLAIM in (earlier, later):
         return None
-    later = _marked(earlier, later)
+    later = named(earlier, _marked(earlier, later))
     if earlier.planned or later.planned or earlier.past or later.past:
         return None
     if said_again := _repeated(earlier, later):
         return said_again
-    if later.additive:
+    if later.additive or (not later.ends and limits_itself(earlier, later)):
         return None
     if earlier.kin != later.kin:
         return _by_denial(earlier, later)
@@ -87,41 +46,9 @@ def finding(earlier: Claim, later: Claim) -> Finding | None:
     )
 
 
-def _between(new: NewMemory, said: Sequence[Claim], old: Memory) -> Finding | None:
-    known = claims_of(text_of(old))
-    if not known or not said or (new.speaker and old.speaker and new.speaker != old.speaker):
-        return None
-    new_at, old_at = _said_at(new), _said_at(old)
-    is_later = new_at is None or old_at is None or new_at >= old_at
-    earlier, later = (known, said) if is_later else (said, known)
-    if len(known) == len(said) == 1:
-        found = finding(earlier[0], later[0])
-        return (
-            Finding(verdict="NONE", reason=found.reason)
-            if found and found.verdict == "UPDATE" and not is_later
-            else found
-        )
-    if len(earlier) > MOST_STATEMENTS:
-        return None
-    # "I changed banks, I am with Monzo now" names the attribute in one clause and the value in the other.
-    later = (*later, *claims_of(text_of(new if is_later else old), whole=True))
-    found_each = [_ended(each, later) for each in earlier]
-    ends = [each for each in found_each if each is not None]
-    return ends[0] if 2 * len(ends) > len(earlier) or (ends and len(earlier) == 1) else None
-
-
-def _ended(earlier: Claim, later: Sequence[Claim]) -> Finding | None:
-    found = (finding(earlier, each) for each in later)
-    return next((each for each in found if each is not None and each.verdict == "DELETE"), None)
-
-
-def _said_at(memory: NewMemory) -> datetime | None:
-    return memory.valid_from or memory.created_at
-
-
-def _decision(event: Verdict, places: tuple[int, ...], found: Sequence[Finding | None]) -> Decision:
-    first = found[places[0]]
-    return Decision(event=event, places=places, reason="" if first is None else first.reason)
+def limits_itself(earlier: Claim, later: Claim) -> bool:
+    """Return whether the later statement limits itself, or tells of one more habit: gym on Mondays, on Thursdays."""
+    return is_narrower(later, earlier) or (earlier.habit and later.habit and not later.switches)
 
 
 def _marked(earlier: Claim, later: Claim) -> Claim:
@@ -134,6 +61,12 @@ def _marked(earlier: Claim, later: Claim) -> Claim:
     ):
         return attrs.evolve(later, changes=False)
     return later
+
+
+def named(earlier: Claim, later: Claim) -> Claim:
+    """Return the later statement with the relation of the person whom it names: "my sister Anna", and then "Anna"."""
+    is_known = bool(later.subject) and later.subject in earlier.names and later.subject != earlier.subject
+    return attrs.evolve(later, kin=earlier.kin) if is_known and not later.kin else later
 
 
 # --- The rules --------------------------------------------------------------------------------------------------------
@@ -161,6 +94,8 @@ def _by_replacement(earlier: Claim, later: Claim) -> Finding | None:
     enough = len(given_up) if later.language == "zh" else 2 * len(given_up)
     # "I have a new phone", and "I got rid of my old phone".
     is_other = bool(earlier.renewed & given_up and later.contrasts - earlier.contrasts)
+    if later.ends and gives_up_a_part(later, earlier):
+        return None
     if given_up and enough >= len(later.replaced) and not earlier.ends and not is_other:
         return Finding(verdict="DELETE", reason="replaced")
     return None
@@ -173,19 +108,21 @@ def _by_attribute(earlier: Claim, later: Claim) -> Finding | None:
         if not _same_subject(earlier, later, before, after) or not _is_single(name, earlier, later):
             continue
         if earlier.ends or (later.ends and not later.changes):
-            if later.ends != earlier.ends and set(before.value) & set(after.value):
+            denial, other = (later, earlier) if later.ends else (earlier, later)
+            is_whole = later.ends != earlier.ends and not denies_a_part(denial, other)
+            if is_whole and _has_object(denial, set(before.value) & set(after.value)):
                 return Finding(verdict="DELETE", reason="denied")
-        elif _differ(before, after, changes=later.changes):
+        elif _differ(before, after, changes=later.changes) or _other_clock(earlier, later, before, after):
             return Finding(verdict="DELETE", reason="single_value")
     return None
 
 
 def _is_single(name: str, earlier: Claim, later: Claim) -> bool:
     """Return whether an attribute has one value at a time, as two statements use it."""
+    if earlier.attributes[name].marked and not later.switches:
+        return False
     if later.changes:
         return name != OTHER or not earlier.attributes[name].subject <= (earlier.kin | earlier.names)
-    if earlier.attributes[name].marked:
-        return False
     if name == OTHER:
         numbers = earlier.numbers.intersection(earlier.attributes[name].value)
         return bool(numbers and later.numbers.intersection(later.attributes[name].value))
@@ -219,12 +156,20 @@ def _is_denied(denied: Claim, other: Claim, core: frozenset[str]) -> bool:
     common = core & other.content
     if not common - denied.numbers or 2 * len(common) < len(core):
         return False
+    if not _has_object(denied, common) or denies_a_part(denied, other):
+        return False
     if (denied.kin and denied.kin != other.kin) or (denied.denies and not core - denied.numbers <= other.content):
         return False
     # "I have never been to Kyoto" does not deny "I'm reading a novel set in Kyoto".
     if denied.denies and 2 * len(common) < len(other.content):
         return False
     return not denied.topics or bool(denied.topics & other.topics)
+
+
+def _has_object(denied: Claim, common: Collection[str]) -> bool:
+    """Return whether common words hold an object of the denial: "I don't eat meat" says nothing about fish."""
+    objects = denied.kept & denied.strong
+    return bool(common) and (denied.language == "zh" or not objects or not objects.isdisjoint(common))
 
 
 def _same_holder(denied: Claim, other: Claim, core: frozenset[str]) -> bool:
@@ -270,7 +215,7 @@ def _same_subject(earlier: Claim, later: Claim, before: Attribute, after: Attrib
     if one == other:
         return True
     contrasts = earlier.contrasts ^ later.contrasts
-    if contrasts & (one | other) and not (later.changes and (one <= other or other <= one)):
+    if contrasts & (one | other) and not (later.changes and other <= one):
         return False
     if not (one <= other or other <= one):
         return False
@@ -292,3 +237,15 @@ def _differ(before: Attribute, after: Attribute, *, changes: bool) -> bool:
     if one <= other or other <= one:
         return changes and one != other and (other < one or before.value[-1] != after.value[-1])
     return True
+
+
+def _other_clock(earlier: Claim, later: Claim, before: Attribute, after: Attribute) -> bool:
+    """Return whether both values have other numbers that share characters: \u5341\u70b9, \u5341\u4e00\u70b9."""
+    if later.language != "zh" or not later.changes:
+        return False
+    numbers = (
+        [each for each in value if each in claim.numbers]
+        for value, claim in ((before.value, earlier), (after.value, later))
+    )
+    one, other = numbers
+    return bool(one and other) and one != other

@@ -4,7 +4,7 @@ No vocabulary has all attributes. So a marked change ends an earlier statement t
 enough of their other words in common, and each of them gives another value of the same kind.
 """
 
-from beaver_memory.reconcile.claims import Claim
+from beaver_memory.reconcile.claim import Claim
 from beaver_memory.reconcile.findings import Finding
 
 MOST_WORDS = 10
@@ -76,7 +76,7 @@ def _by_mark(earlier: Claim, later: Claim) -> str:
     if differ_in_relation(earlier, later) and not before:
         return ""
     topics = _common(earlier, later)
-    if _of_different_things(earlier, later, topics):
+    if of_different_things(earlier, later):
         return ""
     share = SHARE_OF_KIND if before - {NUMBER} else SHARE if later.changes else SHARE_OF_PERFECT
     common, fewest = len(earlier.strong & later.strong), min(len(earlier.strong), len(later.strong))
@@ -114,8 +114,9 @@ def _common(earlier: Claim, later: Claim) -> frozenset[str]:
     return earlier.topics & later.topics - (earlier.several | later.several)
 
 
-def _of_different_things(earlier: Claim, later: Claim, topics: frozenset[str]) -> bool:
+def of_different_things(earlier: Claim, later: Claim) -> bool:
     """Return whether the topics of both have different words before them, which are not their values."""
+    topics = _common(earlier, later)
     named = [topic for topic in topics if topic in earlier.modifiers and topic in later.modifiers]
     if earlier.language == "zh":
         # The end of a value is not what both are about: that comes first.

@@ -109,6 +109,7 @@ class CaptureReport:
         model_tokens: about how many tokens they took.
         dry_run: whether nothing was written.
         redacted: the secrets that were left out, by kind.
+        turns: the turns whose words were captured.
     """
 
     items: tuple[CapturedItem, ...] = ()
@@ -118,6 +119,7 @@ class CaptureReport:
     model_tokens: int = 0
     dry_run: bool = False
     redacted: tuple[Finding, ...] = ()
+    turns: tuple[str, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -160,7 +162,7 @@ class CorrectReport:
 
 @attrs.frozen(kw_only=True)
 class UndoRequest:
-    """Forgets the memories of the last captured turn; those that they superseded hold again.
+    """Forgets the memories of the last captured turn, or a later one that superseded others; those hold again.
 
     Attributes:
         own: the memories that the caller may change.

@@ -1,6 +1,7 @@
 """Finds the statements of a conversation that are worth remembering, and stores what the gates admit. Blocking."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import attrs
@@ -21,7 +22,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.reconcile.candidates import similar
 from beaver_memory.reconcile.decision import Reconciled
-from beaver_memory.reconcile.rules import RuleJudge, other_words
+from beaver_memory.reconcile.rule_judge import RuleJudge, other_words
 from beaver_memory.records import CAPTURE, Memory, NewMemory, Owner, Scope
 from beaver_memory.runtime.capture_records import CapturedItem, CaptureReport, CaptureRequest
 from beaver_memory.runtime.corrections import PENDING, PENDING_FROM
@@ -95,6 +96,7 @@ class Captures:
             model_tokens=spent.tokens,
             dry_run=request.dry_run,
             redacted=findings,
+            turns=tuple(_turns(request)),
         )
 
     def day(self, owner: Owner) -> CaptureDay:
@@ -136,6 +138,8 @@ class Captures:
             tags=request.tags,
             when=self._clock.now(),
             was_injected=was_injected,
+            was_forgotten=partial(self._engine.was_forgotten, owner),
+            messages=tuple(each.text for each in request.said),
             known=tuple(known),
         )
 

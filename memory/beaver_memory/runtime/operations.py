@@ -13,6 +13,7 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import InvalidRequest, StoreError
 from beaver_memory.patterns import parsed
 from beaver_memory.query import Query
+from beaver_memory.reconcile.reconciler import Reconciler
 from beaver_memory.records import NewMemory, Owner, Store
 from beaver_memory.runtime.capture_records import (
     CaptureReport,
@@ -138,6 +139,10 @@ class Operations:
         """
         if refusal := self._gate.first_refusal(request.memories):
             return WriteReport(refusal=refusal)
+        if request.supersedes:
+            return WriteReport(
+                outcomes=tuple(Reconciler(self.engine, clock=self.clock).add(each) for each in request.memories)
+            )
         return WriteReport(outcomes=tuple(self.engine.remember(request.memories, mention=request.mention)))
 
     def refusal(self, memory: NewMemory) -> Refusal | None:
@@ -233,6 +238,7 @@ class Operations:
                 minimum_score=least,
                 formula=self._profile.formula,
                 explain=request.explain,
+                seconds=request.seconds,
             )
         )
         return RecallReport(
@@ -240,6 +246,9 @@ class Operations:
             keyword_only=answer.keyword_only,
             without_index=answer.without_index,
             candidates=answer.total,
+            not_reranked=answer.not_reranked,
+            floor=answer.floor,
+            share=answer.share,
         )
 
     def project(self, request: ProjectionRequest) -> ProjectionReport:
@@ -255,8 +264,12 @@ class Operations:
         )
 
     def get(self, request: GetRequest) -> MemoriesReport:
-        """Return memories by their ids."""
-        return MemoriesReport(memories=tuple(self.engine.get(list(dict.fromkeys(request.ids)), request.visible)))
+        """Return memories by their ids, and which of them are damaged."""
+        ids = list(dict.fromkeys(request.ids))
+        found = self.engine.get(ids, request.visible)
+        missing = {*ids} - {memory.id for memory in found}
+        damaged = self.engine.store.damaged_among(sorted(missing), request.visible) if missing else ()
+        return MemoriesReport(memories=tuple(found), damaged=tuple(damaged))
 
     def list(self, request: ListRequest) -> MemoriesReport:
         """Return the newest memories."""
@@ -305,11 +318,10 @@ class Operations:
         """Return figures about the memory."""
         store = self.engine.store
         owners = () if request.owners is not None and not request.every_owner else tuple(store.owners())
-        identity = None if self._embedder is None else self._embedder.identity
         return InspectionReport(
             count=sum(map(store.count, owners if request.owners is None else request.owners)),
             owners=owners if request.every_owner else (),
-            to_be_embedded=None if identity is None or not request.embeddings else store.pending(None, identity.key),
+            to_be_embedded=None if self._embedder is None or not request.embeddings else self.engine.pending(),
             embedder=self.embedder,
             troubles=self.troubles.now,
             store=self.engine.stats() if request.figures else {},

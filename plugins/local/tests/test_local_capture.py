@@ -3,6 +3,9 @@
 import pytest
 
 from beaver_hooks import Host
+from beaver_hooks.audit.reader import TrailReader
+from beaver_hooks.cli.state import recorded_turns
+from beaver_hooks.cli.why import later_events
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings, Memory
 from beaver_hooks_local import make_plugin
@@ -76,12 +79,28 @@ async def test_a_newcomers_short_statements(make_host):
 
 
 async def test_enough_messages(make_host):
-    """Messages are captured together once four of them wait, and the receipt of that turn names the outcome."""
+    """Messages are captured together once four wait; receipts tell of the outcome, and which turns still wait."""
     async with make_host() as host:
         first = await say(host, SISTER)
         second = await say(host, "What is the time?")
         accounts = [await account(host, each) for each in (first, second)]
-    assert accounts == [([], []), ([("stored", "")], [])]
+        facts = (await host.receipt(first.id))["plugins"]["local"]["outcomes"][0]["facts"]
+    assert accounts == [([("deferred", "")], []), ([("stored", "")], [])]
+    assert dict(facts) == {"messages": 2, "of": 4}
+
+
+@pytest.mark.parametrize("id", [None, "ann@example.com"])
+async def test_a_capture_after_its_turn_is_in_the_audit(make_host, tmp_path, id):  # noqa: A002 - the name of the field
+    """A capture when the host closes, or in a later turn, is an event of the turn that `beaver why` finds."""
+    folder, hidden = tmp_path / "state", {} if id is None else {"id": id}
+    async with make_host() as host:
+        turns = [await say(host, SISTER, **hidden), await say(host, "What is the time?")]
+        turns.append(await say(host, "We decided to use PostgreSQL for billing."))
+    told = [later_events(TrailReader(folder), folder, (recorded_turns(folder, each.id))[-1]) for each in turns]
+    facts = [[{**each.facts, "turns": len(each.facts["turns"])} for each in events] for events in told]
+    first = {"turns": 1, "outcomes": ["stored"], "memories": [1], "reasons": ["no_candidate"]}
+    assert facts == [[first], [], [{**first, "memories": [2]}]]
+    assert "ann@" not in str(told)
 
 
 async def test_asked_for(make_host):

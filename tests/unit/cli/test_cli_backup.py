@@ -17,7 +17,7 @@ from processes import Ran, environment, run_beaver
 
 from beaver_hooks.backups import archive, backup, restore
 from beaver_hooks.backups.backup import Stored, make_backup
-from beaver_hooks.backups.plugin_states import Places
+from beaver_hooks.backups.configured_plugins import Places
 from beaver_hooks.config import load_config
 from beaver_hostspecs.testing import Fault
 from beaver_toolkit.sqlite.database import Database

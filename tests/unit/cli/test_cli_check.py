@@ -6,8 +6,10 @@ import socket
 
 import pytest
 
-from beaver_hooks.cli.checks import versions
+from beaver_hooks.cli.checks import settings, versions
 from beaver_hooks.cli.checks.findings import Finding, from_error, ok, warning
+from beaver_hooks.config import Config, LoadedConfig
+from beaver_hooks.config.model import Memory
 from beaver_hooks.plugins.entry_points import Rivals
 from beaver_hostspecs import AuditUnavailable
 
@@ -121,13 +123,13 @@ def test_defaults(cli, install):
             {"apiKey": {"env": "A_KEY"}},
             "",
             3,
-            ("problem", "the environment variable A_KEY is not set, so the agent cannot call the model"),
+            ("problem", "the environment variable A_KEY is not set, so the model cannot be called"),
         ),
         (
             {"apiKey": {"env": "sk_canary"}},
             "",
             3,
-            ("problem", "its environment variable is not set, so the agent cannot call the model"),
+            ("problem", "its environment variable is not set, so the model cannot be called"),
         ),
     ],
 )
@@ -141,6 +143,43 @@ def test_the_providers_key(cli, openai, monkeypatch, *, key, variable, code, exp
     assert ("ok", "openai, at localhost:9") == findings(ran)["provider"]
     assert expected == findings(ran)["provider.apiKey"]
     assert "canary" not in ran.out + ran.err
+
+
+@pytest.mark.parametrize(
+    ("command", "variable", "code", "expected"),
+    [
+        ("check", "canary-key", 0, ("ok", "the environment variable A_KEY is set")),
+        ("check", "", 3, ("problem", "the environment variable A_KEY is not set, so the model cannot be called")),
+        ("doctor", "canary-key", 0, ("ok", "the environment variable A_KEY is set")),
+    ],
+)
+def test_the_small_model(cli, configured, monkeypatch, *, command, variable, code, expected):
+    """Check and doctor name the small model and its address, and say whether its credential is set."""
+    monkeypatch.setenv("A_KEY", variable)
+    model = {"baseUrl": "http://localhost:9/v1", "model": "tiny", "apiKey": {"env": "A_KEY"}}
+    configured(host={"smallModel": model, "stateFolder": ".beaver"})
+    ran = cli(command, "--json")
+
+    found = findings(ran)
+    assert (code, ("ok", "tiny, at localhost:9")) == (ran.code, found["small model"])
+    assert expected == found["host.smallModel.apiKey"]
+    assert "canary" not in ran.out + ran.err
+
+
+def test_a_small_model_that_is_missing(scratch):
+    """A memory that is set to ask a small model, where none is configured, is a warning with the remedy."""
+    text = "`hybrid`, but no small model is configured, so the rules capture"
+    sections = [{}, {"capture": 1}, {"capture": {"extractor": "rules"}}, {"capture": {"extractor": "hybrid"}}]
+    found = [
+        settings.small_model(
+            LoadedConfig(config=Config(memory=Memory(sections={"local": {"enabled": True, **each}})), path=None,
+                         trusted_by=None, state_folder=scratch)
+        )
+        for each in sections
+    ]  # fmt: skip
+
+    wanted = warning("memory.local.capture.extractor", text, "configure `host.smallModel`, or set it to `rules`")
+    assert [[], [], [], [wanted]] == found
 
 
 def test_wrong_configuration(cli, configured):

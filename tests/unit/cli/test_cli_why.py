@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks.audit.database import PACKAGE
+from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.cli.absence import Absence
 from beaver_hooks.cli.receipt_lookup import read_receipt
@@ -355,3 +356,16 @@ def test_receipts_of_an_older_version(cli, folder):
     flip(folder, "h:abcdefg")
 
     assert (TURN, TURN, "") == (before, after, cli("why").out)
+
+
+def test_what_came_after_the_turn(cli, trail):
+    """Events that name the turn, by its id or its keyed hash, follow its receipt; others do not."""
+    keep(trail, receipt())
+    hashed = trail.identify(TURN)
+    for number, turns in enumerate(([f"{hashed}/29"], [TURN], ["h:other/3"], "h:other", [])):
+        facts = {"turns": turns, "number": number, "outcomes": []}
+        trail.append(AuditEvent(name="memory_captured", at=WHEN, plugin="local", facts=facts))
+    trail.flush()
+
+    lines = cli("why").out.split("After the turn:\n")[1].splitlines()
+    assert lines == [f"  local     memory_captured, 2026-01-02 03:04:05 UTC [number={number}]" for number in (0, 1)]

@@ -152,11 +152,12 @@ def test_the_example_names_the_published_schema():
 
 
 def test_example_is_complete():
-    """The example loads, names every host setting with its default, and shows a third party's section."""
+    """The example loads, names every host setting with its default but a small model, and a third party's section."""
     config = parse_config(EXAMPLE.read_bytes(), environment={})
 
     assert list(json.loads(EXAMPLE.read_bytes())["host"]) == HOST_KEYS
-    assert config.host == HostSettings()
+    assert attrs.evolve(config.host, small_model=None) == HostSettings()
+    assert config.host.small_model is not None
     assert config.section("plugins.tally") == {"recallLimit": 3}
 
 

@@ -23,6 +23,9 @@ from beaver_memory.reconcile.vocabulary.word_forms import characters, english_wo
 NOTHING = "(?!)"
 """An expression that finds nothing."""
 
+_FINDERS = ("replacements", "conditions", "purposes", "places")
+"""Marks that find words of a statement, in the group `x`."""
+
 _WORDS = MappingProxyType({"en": english_words, "de": german_words, "zh": characters})
 
 
@@ -79,6 +82,12 @@ class Vocabulary:
         several: words for actions and attributes that have several values at a time.
         relations: what tells that a statement says what its subject has, and what it is.
         replacements: each finds the thing that was given up, in the group `x`.
+        conditions: each finds when a statement holds, in the group `x`, for example "on Sundays".
+        purposes: each finds what it holds for.
+        places: each finds where a denial holds; in other statements a place is a value.
+        switches: marks of a change from one of several values to another one, for example "instead".
+        actors: words by which a speaker says what they do.
+        weekdays: days of the week.
         families: the attributes.
     """
 
@@ -108,6 +117,12 @@ class Vocabulary:
     several: re.Pattern[str]
     relations: tuple[re.Pattern[str], ...]
     replacements: tuple[re.Pattern[str], ...]
+    conditions: tuple[re.Pattern[str], ...]
+    purposes: tuple[re.Pattern[str], ...]
+    places: tuple[re.Pattern[str], ...]
+    switches: re.Pattern[str]
+    actors: re.Pattern[str]
+    weekdays: re.Pattern[str]
     families: tuple[Family, ...]
 
     def words(self, text: str) -> list[str]:
@@ -141,6 +156,10 @@ class Vocabulary:
             return frozenset(name for word, name in self.kin.items() if word in text)
         return frozenset(self.kin[word] for word in re.findall(r"\w+", text.casefold()) if word in self.kin)
 
+    def words_found(self, finders: Iterable[re.Pattern[str]], text: str) -> frozenset[str]:
+        """Return the words that some of the marks find in a text."""
+        return frozenset(word for each in finders for match in each.finditer(text) for word in self.words(match["x"]))
+
     def contrasts_in(self, text: str) -> frozenset[str]:
         """Return the words of a text that tell two things of a kind apart."""
         if self.language == "zh":
@@ -153,6 +172,7 @@ def vocabulary(language: str) -> Vocabulary:
     """Return the vocabulary of a language: `en`, `de` or `zh`."""
     given = tomllib.loads(files(__package__).joinpath(f"{language}.toml").read_text("utf-8"))
     parts, spaced = _resolved(given["parts"]), language != "zh"
+    finders = {name: [_pattern(text, parts) for text in given["marks"].pop(name)] for name in _FINDERS}
     return Vocabulary(
         language=language,
         idle=frozenset([*given["words"]["idle"].split(), *_forms(language, given["words"]["idle"])]),
@@ -163,7 +183,10 @@ def vocabulary(language: str) -> Vocabulary:
         same={word: _forms(language, texts)[0] for texts in given["words"]["same"] for word in _forms(language, texts)},
         contrasts=frozenset(_forms(language, given["words"]["contrasts"])),
         kin={word: names.split()[0] for names in given["words"]["kin"] for word in names.split()},
-        replacements=tuple(_pattern(text, parts) for text in given["marks"].pop("replacements")),
+        replacements=tuple(finders["replacements"]),
+        conditions=tuple(finders["conditions"]),
+        purposes=tuple(finders["purposes"]),
+        places=tuple(finders["places"]),
         relations=tuple(_marks([text], parts, spaced=spaced) for text in given["marks"].pop("relations")),
         newness=_pattern("|".join(given["marks"].pop("newness")), parts),
         quotes=_pattern("|".join(given["marks"].pop("quotes")), parts),

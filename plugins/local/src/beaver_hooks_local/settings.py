@@ -12,6 +12,7 @@ from beaver_memory.embedding.settings import EmbeddingSettings
 PATH = "memory.local"
 
 Extractor = Literal["rules", "model", "hybrid"]
+Reranker = Literal["none", "tokens"]
 Formula = Literal["context", "weighted", "seed-002", "seed-003", "rrf"]
 
 _whole = Check(
@@ -47,10 +48,16 @@ class RecallSettings:
     """Settings of recall before a prompt."""
 
     enabled: bool = setting(default=True, help="whether anything is recalled before a prompt")
-    top_k: int = setting(default=6, help="the most memories that a turn gets", validator=_count(3, 8))
-    minimum_score: float = setting(
-        default=0.2,
-        help="the lowest score of a recalled memory; 1 is a memory with all words of the prompt",
+    top_k: int = setting(default=8, help="the most memories that a turn gets", validator=_count(3, 8))
+    minimum_score: float | None = setting(
+        default=None,
+        help="the lowest score of the best memory, below which a turn gets none; by default that of the embedder",
+        validator=between(0, 1),
+    )
+    share_of_best: float | None = setting(
+        default=None,
+        help="the share of the best score that a memory behind the first three needs: less gives more memories; by "
+        "default that of the embedder",
         validator=between(0, 1),
     )
     max_tokens: int = setting(
@@ -61,6 +68,11 @@ class RecallSettings:
     )
     topic_turns: int = setting(
         default=4, help="the most turns on one topic that share a recall", validator=_count(3, 5)
+    )
+    reranker: Reranker = setting(
+        default="none",
+        help="what ranks the first 50 memories of a search again: `tokens` compares each word of the prompt with"
+        " theirs, by the model e5-small; it takes more disk",
     )
 
 

@@ -1,16 +1,25 @@
 """Tells a report how the writes of a capture ended, without content."""
 
+from collections.abc import Sequence
 from types import MappingProxyType
 
 from beaver_hooks_local.tools.definitions import PLANE
-from beaver_hostspecs import OutcomeKind, Report
+from beaver_hostspecs import OutcomeKind, Personal, Report
 from beaver_memory.runtime.capture_records import CapturedItem, CaptureReport
 
 _KINDS = MappingProxyType({each.value: each for each in OutcomeKind})
 
 
-def account(found: CaptureReport, report: Report) -> None:
-    """Report each gate's reason, each outcome, the numbers of redacted secrets by kind, and the spend of models."""
+def account(found: CaptureReport, report: Report, turn: str = "") -> None:
+    """Report each gate's reason, each outcome, the numbers of redacted secrets by kind, and the spend of models.
+
+    The receipts of other turns are closed, so the event `memory_captured` reports the memories from them.
+
+    Args:
+        found: the capture.
+        report: takes it.
+        turn: the turn in which it was made, if any.
+    """
     for item in found.items:
         _item(item, report)
     for each in found.redacted:
@@ -19,6 +28,18 @@ def account(found: CaptureReport, report: Report) -> None:
         report.decision("capture", "rules", found.fallback)
     if found.model_calls:
         report.event("memory_capture_spend", calls=found.model_calls, tokens=found.model_tokens)
+    if others := [each for each in found.turns if each != turn]:
+        _captured(others, [item for item in found.items if item.turn != turn], report)
+
+
+def _captured(turns: Sequence[str], items: Sequence[CapturedItem], report: Report) -> None:
+    report.event(
+        "memory_captured",
+        turns=[Personal(value=each) for each in turns],
+        outcomes=[item.outcome for item in items],
+        memories=[item.id for item in items if item.id],
+        reasons=[item.reason for item in items if item.reason],
+    )
 
 
 def _item(item: CapturedItem, report: Report) -> None:

@@ -18,9 +18,10 @@ from beaver_hooks_local.capture.session_contexts import SessionContexts
 from beaver_hooks_local.capture.turn_texts import external_text, tool_outcome, utterances
 from beaver_hooks_local.errors import MessagesLost
 from beaver_hooks_local.settings import CaptureSettings
+from beaver_hooks_local.tools.definitions import PLANE
 from beaver_hooks_local.trust import default_store
 from beaver_hooks_local.visibility import Visibility
-from beaver_hostspecs import Answer, Clock, Compaction, Report, ToolResult, Turn
+from beaver_hostspecs import Answer, Clock, Compaction, OutcomeKind, Report, ToolResult, Turn
 from beaver_memory.capture.outcomes import ToolOutcome
 from beaver_memory.capture.records import Utterance
 from beaver_memory.capture.rules import asks_to_remember
@@ -110,8 +111,12 @@ class TurnCapture:
         said, outcomes = self._contexts.turn(place, utterances(turn, answer))
         self._keep(_Committed(place=place, turn=turn.id, said=said, outcomes=outcomes, was_injected=turn.was_injected))
         await self._queue()
-        if self._contexts.messages(place) >= self._settings.min_turn_messages or asks_to_remember(turn.prompt):
-            await self._capture(place, report)
+        waiting, wanted = self._contexts.messages(place), self._settings.min_turn_messages
+        if waiting >= wanted or asks_to_remember(turn.prompt):
+            for each in await self._captured(place):
+                account(each, report, turn.id)
+        elif waiting:
+            report.outcome(PLANE, OutcomeKind.DEFERRED, messages=waiting, of=wanted)
 
     async def compacting(self, compaction: Compaction) -> None:
         """Return once the words of the session are durable; before that, capture those that wait.
@@ -123,7 +128,7 @@ class TurnCapture:
         await self._queue()
         for place in self._contexts.waiting():
             if _covers(sight, place):
-                await self._capture(place, self._report)
+                await self._capture(place)
         if lost := {place for place in self._lost if _covers(sight, place)}:
             self._lost -= lost
             raise MessagesLost("turns of this session could not be stored earlier")
@@ -132,7 +137,7 @@ class TurnCapture:
         """Capture the turns that this process has queued."""
         await self._queue()
         for place in self._contexts.waiting():
-            await self._capture(place, self._report)
+            await self._capture(place)
 
     def _keep(self, turn: _Committed) -> None:
         """Keep a turn until it is queued; the oldest one gives way if the store takes none."""
@@ -154,11 +159,15 @@ class TurnCapture:
             if self._unqueued and self._unqueued[0] is first:
                 self._unqueued.popleft()
 
-    async def _capture(self, place: QueuedSession, report: Report) -> None:
+    async def _capture(self, place: QueuedSession) -> None:
+        """Capture a session outside its turns."""
+        for each in await self._captured(place):
+            account(each, self._report)
+
+    async def _captured(self, place: QueuedSession) -> list[CaptureReport]:
         self._contexts.captured(place)
         limit = self._settings.min_turn_messages // 2
-        for each in await self._serve(lambda memory: _captured(memory, place, limit), wrote=True):
-            account(each, report)
+        return await self._serve(lambda memory: _captured(memory, place, limit), wrote=True)
 
     async def _watch(self) -> None:
         begun = self._clock.now()
@@ -166,7 +175,7 @@ class TurnCapture:
             try:
                 await self._queue()
                 for place in await self._serve(lambda memory: _due(memory, begun)):
-                    await self._capture(place, self._report)
+                    await self._capture(place)
             except Exception as error:  # noqa: BLE001 - the report says so, and the next round goes on
                 self._report.event("memory_capture_failed", error=type(error).__name__)
             await asyncio.sleep(WATCH_SECONDS)

@@ -1,0 +1,83 @@
+"""Memories that a newer one beside them outdates in a turn, although both are stored and hold."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_memory.reconcile.precedence import CLEARLY, outdated
+from beaver_memory.records import Memory
+
+MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
+
+
+def memories(*texts, apart=timedelta(days=1), **fields):
+    """Return memories that were said one after another, with ids from 1 on."""
+    return [
+        Memory(
+            id=number, hash="", title=text, created_at=MONDAY + number * apart, updated_at=MONDAY,
+            **{name: values[number - 1] for name, values in fields.items()},
+        )
+        for number, text in enumerate(texts, 1)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "older", "newer"),
+    [
+        ("Where do I live?", "I live in Lisbon.", "I live in Porto."),
+        ("Where is my passport?", "The passport is in the drawer.", "The passport has been put in the safe."),
+        (
+            "Which day is rubbish collected?",
+            "Rubbish is collected by the city.",
+            "The rubbish is collected weekly now.",
+        ),
+    ],
+)
+def test_a_newer_memory_outdates_an_older_one(question, older, newer):
+    """The older of two memories about one thing is left out, in whatever order they were found."""
+    both = memories(older, newer)
+    assert [{1}, {1}, set()] == [outdated(question, each) for each in (both, both[::-1], both[:1])]
+
+
+@pytest.mark.parametrize(
+    ("question", "older", "newer"),
+    [
+        ("When is my yoga class?", "My yoga class is at 6 pm.", "My pottery class is at 7 pm now."),
+        ("Which languages do I speak?", "I speak French.", "I speak German."),
+        ("What do I play?", "I play chess.", "I've started to play go."),
+        ("Where do I live?", "I live in Lisbon.", "I may move to Porto."),
+        ("Where does Anna live?", "My brother lives in Lisbon.", "My sister moved to Porto."),
+        ("What do we use?", "We use Docker.", "We also use Podman now."),
+        ("What is blue?", "The kitchen is blue.", "The kitchen has been given a new oven."),
+        ("Is there news?", "My phone is slow.", "My phone now has a case."),
+        ("Where do I live?", "I live in Lisbon.", "Ich wohne jetzt in Porto."),
+        ("Who leads?", "Ann leads the team.", ""),
+        ("Where do I live?", "I live in Lisbon.", "I live in Lisbon."),
+        ("Where?", "I live in Lisbon. It rains. We have a cat. She is old.", "I live in Porto now."),
+        ("Where?", "I live in " + "a very long house " * 20, "I live in Porto now."),
+    ],
+)
+def test_memories_that_both_count(question, older, newer):
+    """A difference that the question names, other subjects, several values, plans and additions outdate nothing."""
+    assert set() == outdated(question, memories(older, newer or "?"))
+
+
+def test_a_newer_memory_of_another_speaker():
+    """The words of another speaker outdate nothing."""
+    said = "I live in Lisbon.", "I live in Porto."
+    assert [set(), {1}] == [outdated("?", memories(*said, speaker=each)) for each in (("Ann", "Bob"), ("Ann", "Ann"))]
+
+
+def test_memories_of_one_moment():
+    """Of two memories from about the same moment none is newer."""
+    said = "I live in Lisbon.", "I live in Porto."
+    assert [set(), {1}] == [outdated("?", memories(*said, apart=each)) for each in (CLEARLY / 2, CLEARLY)]
+
+
+@given(st.text(max_size=40), st.lists(st.text(max_size=40).map(lambda each: f"x {each}"), max_size=4))
+def test_any_texts(question, texts):
+    """Whatever the texts are, the newest one of them is never outdated."""
+    found = memories(*texts)
+    assert outdated(question, found) <= {each.id for each in found[:-1]}

@@ -1,0 +1,146 @@
+"""The small model that a configuration names, over a real connection: lent to plugins, and no key in what it leaves."""
+
+import json
+import traceback
+
+import attrs
+import pytest
+from integration.openai_server import Reply, body, completion, serve, status, whole
+
+from beaver_hooks import Host
+from beaver_hooks.agent.factory import EngineLoader
+from beaver_hooks.agent.loop import AgentLoop
+from beaver_hooks.config import config_schema, parse_config, structure
+from beaver_hooks.config.small_model import SmallModelSettings
+from beaver_hooks.small_model import MOST_BYTES, SmallModelFailed
+from beaver_hostspecs import CommandContext, ConfigurationError, Services
+from beaver_hostspecs.testing import RecordingPlugin
+
+KEY = "sk-canary-4711-small"
+SISTER = "My sister Anna lives in Lisbon."
+
+
+def section(server, **more):
+    return {"baseUrl": server.base_url, "model": "small", "apiKey": {"env": "SMALL_KEY"}, "timeoutSeconds": 20, **more}
+
+
+def host_of(server, folder, plugin, services=None, **more):
+    config = parse_config(json.dumps({"host": {"smallModel": section(server, **more)}}), environment={"SMALL_KEY": KEY})
+    return Host({"p": plugin}, config=config, state_folder=folder, services=services)
+
+
+class Lent(RecordingPlugin):
+    """Keeps the small model that it is given."""
+
+    def answer_now(self, call):
+        if call.hook == "configure":
+            self.model = call.arguments["setup"].services.small_model
+        return super().answer_now(call)
+
+
+async def test_a_plugin_asks_it(tmp_path):
+    """The endpoint gets the prompt with the credential, and the plugin gets the answer."""
+    plugin = Lent()
+    async with serve(whole("Noted.")) as server, host_of(server, tmp_path, plugin):
+        answer = await plugin.model.complete("Extract: \ud800 hi", max_tokens=50)
+
+    (request,) = server.requests
+    assert "Noted." == answer
+    assert ("POST", "/v1/chat/completions") == (request.method, request.path)
+    asked = [{"role": "user", "content": "Extract: ? hi"}]
+    assert {"model": "small", "messages": asked, "max_tokens": 50} == request.json
+    assert f"Bearer {KEY}" == request.headers["authorization"]
+
+
+HUGE = Reply(headers={"Content-Type": "application/json"}, parts=(b" " * (MOST_BYTES + 1),))
+
+
+@pytest.mark.parametrize(
+    ("reply", "category", "code"),
+    [
+        (status(401, f"the key {KEY} is wrong"), "unauthorised", 401),
+        (status(404, "no such model"), "not_found", 404),
+        (status(429, "busy"), "rate_limited", 429),
+        (status(500, KEY), "http_error", 500),
+        (body({"choices": []}), "malformed", 200),
+        (body([]), "malformed", 200),
+        (body(completion(None)), "malformed", 200),
+        (Reply(parts=(b"no JSON",)), "malformed", 200),
+        (HUGE, "too_large", 200),
+        (Reply(parts=(b"{",), end="hang"), "timeout", None),
+        (Reply(end="reset"), "connection", None),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_a_failure(tmp_path, reply, category, code):
+    """Each failure is an error and an audit event with its category, and neither shows the credential."""
+    plugin, events = Lent(), []
+    sink = type("Sink", (), {"append": lambda _, event: events.append(event)})()
+    seconds = 0.2 if category == "timeout" else 20
+    async with serve(reply) as server:
+        config = {"host": {"smallModel": section(server, timeoutSeconds=seconds)}}
+        made = parse_config(json.dumps(config), environment={"SMALL_KEY": KEY})
+        async with Host({"p": plugin}, config=made, state_folder=tmp_path, sinks=[sink]):
+            with pytest.raises(SmallModelFailed) as caught:
+                await plugin.model.complete("Extract.", max_tokens=50)
+
+    told = [dict(each.facts) for each in events if each.name == "small_model_failed"]
+    assert (category, code) == (caught.value.category, caught.value.status)
+    assert [{"category": category, "status": code}] == told
+    shown = "".join(traceback.TracebackException.from_exception(caught.value).format())
+    assert KEY not in f"{shown}{caught.value!r}{events}"
+
+
+async def test_a_program_lends_its_own(tmp_path):
+    """A small model that the program gives is lent in place of the configured one."""
+    plugin, model = Lent(), object()
+    async with serve() as server, host_of(server, tmp_path, plugin, Services(small_model=model)):
+        assert plugin.model is model
+    assert 0 == server.connections
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"model": "m"}, "host.smallModel.baseUrl: is missing"),
+        ({"baseUrl": "http://127.0.0.1/v1"}, "host.smallModel.model: is missing"),
+        ({"baseUrl": "ftp://127.0.0.1/v1", "model": "m"}, "host.smallModel.baseUrl: must be an http or https URL"),
+        ({"baseUrl": "http://example.com/v1", "model": "m"}, "host.smallModel: has a `baseUrl` with plain http"),
+    ],
+)
+def test_wrong_settings(given, problem):
+    """A section that cannot work is refused, with the field that is wrong."""
+    with pytest.raises(ConfigurationError) as caught:
+        structure(SmallModelSettings, given, "host.smallModel", environment={})
+    assert str(caught.value).startswith(problem)
+
+
+def test_plain_http_may_be_allowed():
+    """A setting allows plain http to another machine, and the schema knows every setting."""
+    given = {"baseUrl": "http://example.com/v1", "model": "m", "allowInsecureHttp": True}
+    assert structure(SmallModelSettings, given, "x", environment={}) == SmallModelSettings(
+        base_url="http://example.com/v1", model="m", allow_insecure_http=True
+    )
+    text = json.dumps(config_schema({}))
+    assert '"smallModel"' in text
+    assert len(attrs.fields(SmallModelSettings)) == 5
+
+
+async def test_the_agent_captures_with_it(tmp_path):
+    """The agent of a configuration file asks the model what to remember, and the credential is in no file."""
+    found = {"memories": [{"kind": "fact", "text": SISTER, "confidence": 0.9, "source": 0}]}
+    local = {"enabled": True, "embedding": {"provider": "none"}, "capture": {"extractor": "model"}}
+    memory, disabled = {"mode": "curated", "local": local}, {"disabled": ["tally", "gateway"]}
+    config = tmp_path / "config.json"
+    async with serve(whole(json.dumps(found))) as server:
+        host = {"smallModel": section(server), "stateFolder": "state"}
+        config.write_text(json.dumps({"memory": memory, "plugins": disabled, "host": host}))
+        async with await EngineLoader(config, environment={"SMALL_KEY": KEY}).load() as engine:
+            await AgentLoop(engine).run(f"Remember that {SISTER}")
+            await engine.host.drain()
+            listed = await engine.host.run_command("local", "list", [], CommandContext(trust="full"))
+
+    files = [each for each in tmp_path.rglob("*") if each.is_file()]
+    assert (1, True) == (len(server.requests), SISTER in listed)
+    assert files
+    assert [] == [each.name for each in files if KEY.encode() in each.read_bytes()]
