@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import known_distributions
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -28,7 +29,11 @@ ROOM = 2 << 30
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the files of quick tests in memory, unless `TMPDIR` names a folder: they wait for no disk."""
+    """Read each installed distribution once, and keep the files of quick tests in memory: they wait for no disk.
+
+    Where `TMPDIR` names a folder, the files are there.
+    """
+    known_distributions.remember()
     if config.option.markexpr == "not campaign" and "TMPDIR" not in os.environ and _has_room():
         os.environ["TMPDIR"] = config.stash[_FOLDER] = tempfile.mkdtemp(prefix="beaver-tests-", dir=MEMORY)
         tempfile.tempdir = None

@@ -7,6 +7,7 @@ forked process writes the files `stdout` and `stderr`; this one prints its exit 
 import atexit
 import contextlib
 import gc
+import inspect
 import json
 import os
 import pkgutil
@@ -14,9 +15,24 @@ import sys
 import threading
 from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-PACKAGES = ("beaver_hooks", "beaver_hooks_curated", "beaver_hooks_gateway", "beaver_hooks_local", "beaver_memory")
+import known_distributions
+
+PACKAGES = (
+    "beaver_hostspecs",
+    "beaver_toolkit",
+    "beaver_hooks",
+    "beaver_hooks_curated",
+    "beaver_hooks_gateway",
+    "beaver_hooks_local",
+    "beaver_memory",
+)
+LATE = ("encodings.utf_8_sig", "numpy.ma")
+"""What Python and numpy import at the first use of a function."""
+
+LANGUAGE = "en"
+"""The language of most statements, whose vocabulary takes the longest to prepare."""
 
 
 def import_everything() -> None:
@@ -26,6 +42,24 @@ def import_everything() -> None:
             if not module.name.endswith("__main__"):
                 with contextlib.suppress(ImportError):
                     import_module(module.name)
+    for name in LATE:
+        import_module(name)
+
+
+def fill_caches() -> None:
+    """Call each cached function that needs no argument, and prepare a vocabulary: all processes compute the same."""
+    for name, module in [*sys.modules.items()]:
+        if name.partition(".")[0] in PACKAGES:
+            for each in [*vars(module).values()]:
+                if hasattr(each, "cache_info") and _needs_nothing(each):
+                    each()
+    import_module("beaver_memory.reconcile.vocabulary.reader").vocabulary(LANGUAGE)
+    import_module("beaver_hooks.plugins.entry_points").installed()
+
+
+def _needs_nothing(function: Any) -> bool:
+    empty = inspect.Parameter.empty
+    return all(parameter.default is not empty for parameter in inspect.signature(function).parameters.values())
 
 
 def serve() -> None:
@@ -65,7 +99,11 @@ def end(code: int) -> NoReturn:
 
 
 if __name__ == "__main__":
+    known_distributions.remember()
     import_everything()
+    fill_caches()
+    # A collection would copy each page of this process.
+    gc.disable()
     gc.freeze()
     serve()
     try:

@@ -65,6 +65,7 @@ TABLES = (
     "capture_days",
     "captured_turns",
     "waiting_turns",
+    "forgotten_texts",
 )
 
 
@@ -161,17 +162,24 @@ def end_shared() -> None:
     _held.close()
     _shared.clear()
     _runnable_programs.cache_clear()
+    _connection.cache_clear()
 
 
 def emptied(url: str, schema: str = SCHEMA) -> None:
     """Make a store as empty as a new one, with another identity; do nothing if it was never opened."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        if connection.execute("SELECT to_regclass(%s)", [f"{schema}.store_facts"]).fetchone() == (None,):
-            return
-        connection.execute(f"SET search_path = {schema}")
-        connection.execute("; ".join(f"DELETE FROM {table}" for table in TABLES))  # noqa: S608 - names of this file
-        connection.execute("UPDATE store_facts SET value = '0' WHERE name = 'analyser'")
-        connection.execute("UPDATE store_facts SET value = gen_random_uuid() WHERE name = 'identity'")
+    connection = _connection(url)
+    if connection.execute("SELECT to_regclass(%s)", [f"{schema}.store_facts"]).fetchone() == (None,):
+        return
+    connection.execute(f"SET search_path = {schema}")
+    connection.execute("; ".join(f"DELETE FROM {table}" for table in TABLES))  # noqa: S608 - names of this file
+    connection.execute("UPDATE store_facts SET value = '0' WHERE name = 'analyser'")
+    connection.execute("UPDATE store_facts SET value = gen_random_uuid() WHERE name = 'identity'")
+
+
+@functools.cache
+def _connection(url: str) -> psycopg.Connection:
+    """Return a connection for all tests of this worker: a new one reads the catalogue of 500 partitions anew."""
+    return _held.enter_context(psycopg.connect(url, autocommit=True))
 
 
 def cluster(folder: Path) -> Path:

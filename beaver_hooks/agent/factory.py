@@ -1,6 +1,7 @@
 """Builds an agent from its configuration: host, sessions, tools, skills, provider."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
@@ -25,7 +26,7 @@ from beaver_hooks.host import Host
 from beaver_hooks.log import make_log
 from beaver_hooks.receipts.health import Health
 from beaver_hooks.tools import ToolBox, session_search_tool
-from beaver_hostspecs import Clock, SystemClock, Trust, UnknownPlugin
+from beaver_hostspecs import AuditUnavailable, Clock, SystemClock, Trust, UnknownPlugin
 
 SKILLS = "skills"
 """The default folder of skills, in the state folder."""
@@ -146,6 +147,9 @@ class EngineLoader:
             events = SessionEvents(store)
             stack.push_async_callback(_flush, events)
             host = await stack.enter_async_context(self._host(loaded, events))
+            with contextlib.suppress(AuditUnavailable):
+                # The health of the host says why there is none.
+                store.audit_damage(host.trail)
             await _keep_off(store, host)
             settings = loaded.config.agent
             search = session_search_tool(store, lambda session, user: host.is_memory_off(session=session, user=user))

@@ -13,10 +13,11 @@ import attrs
 
 from beaver_hooks import __version__
 from beaver_hooks.backups.archive import entries_of, extract, read_manifest, write_archive
+from beaver_hooks.backups.configured_plugins import PLUGINS, Places
 from beaver_hooks.backups.errors import BackupError, DamagedBackup, full_disk
 from beaver_hooks.backups.host_state import HostState
 from beaver_hooks.backups.manifest import Manifest, StateEntry, is_safe
-from beaver_hooks.backups.plugin_states import PLUGINS, Places, PluginState, PluginStates, plugin_states
+from beaver_hooks.backups.plugin_states import PluginState, PluginStates, plugin_states
 from beaver_hooks.config import LoadedConfig
 from beaver_hooks.config.paths import printable
 from beaver_hostspecs import BACKUP_PARTS, BackupReport

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from beaver_hooks.backups.backup import Stored, backup_name, backups_in, make_backup, prune
+from beaver_hooks.backups.configured_plugins import Places
 from beaver_hooks.backups.manifest import Manifest, StateEntry
-from beaver_hooks.backups.plugin_states import Places
 from beaver_hooks.backups.restore import verify
 from beaver_hooks.cli.codes import FOUND
 from beaver_hooks.cli.common import common, configured

@@ -35,9 +35,9 @@ def command(ctx: click.Context, *, as_json: bool, accepted: tuple[Path, ...], co
     """Examine the stored state: databases, files and their permissions.
 
     It also examines the audit chain, the health of the plugins, confirmations and free space, and verifies the rows of
-    the local memory, of a large one only the newest. It opens no host, and changes and creates nothing, unless you
-    accept a loss; each finding names the remedy. A degraded plugin is a problem here. The exit code is 0, or 1 if there
-    is a problem.
+    the local memory, of a large one only the newest, and counts those that hold secrets. It opens no host, and changes
+    and creates nothing, unless you accept a loss; each finding names the remedy. A degraded plugin is a problem here.
+    The exit code is 0, or 1 if there is a problem.
     """
     set_up_log()
     for path in accepted:
@@ -80,10 +80,11 @@ def _kept(looked: settings.SettingsCheck) -> Iterator[Finding]:
         yield databases.sessions(folder)
     with waiting("Examining the audit trail"):
         yield from _trail(folder)
-    yield from losses.examine([folder, *looked.further_folders])
     if looked.loaded is not None:
         with waiting("Examining the memories"):
             yield from memories.examine(looked.loaded)
+    # Opening a database finds its losses.
+    yield from losses.examine([folder, *looked.further_folders])
     config = None if looked.loaded is None else looked.loaded.config
     yield from health.kept(folder, looked.sections, Absence.under(config))
 

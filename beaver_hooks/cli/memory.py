@@ -12,6 +12,7 @@ from beaver_hooks.cli.app import COMMANDS, CONFIG, beaver, plugin_group
 from beaver_hooks.cli.common import common, configured, in_loop, opened
 from beaver_hooks.cli.options import IDENTIFIER
 from beaver_hooks.cli.state import has_sessions, nothing_yet, session_named
+from beaver_hooks.cli.subject import SUBJECT, erase_command, export_command
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.config import Config, LoadedConfig, load_config
 from beaver_hooks.plugins.entry_points import installed
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 FREE = {"ignore_unknown_options": True}
 """An unknown option among the words of a plugin's command belongs to the plugin."""
+
+SHARED = "export"
+"""The built-in command for the data of one person, and a command of plugins for their memories."""
 
 LONGEST = 100
 """The most characters of a command's summary."""
@@ -39,9 +43,14 @@ class MemoryGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; add the plugin's name if the user leaves it out."""
         # Completion must not ask about a configuration, and imports only a named plugin.
-        if not ctx.resilient_parsing and not self._is_known(ctx, args[0]):
+        if not ctx.resilient_parsing and (self._is_of_plugin(ctx, args) or not self._is_known(ctx, args[0])):
             args = [*_offering(ctx, args[0]), *args]
         return super().resolve_command(ctx, args)
+
+    def _is_of_plugin(self, ctx: click.Context, args: list[str]) -> bool:
+        """Whether words that name no person mean a command of a plugin that has the name of a built-in one."""
+        names_person = any(each.split("=")[0] == SUBJECT for each in args)
+        return args[0] == SHARED and not names_person and bool(_having(ctx, SHARED))
 
     def _is_known(self, ctx: click.Context, name: str) -> bool:
         return super().get_command(ctx, name) is not None or name in installed() or name in _groups(ctx)
@@ -76,12 +85,17 @@ def _offering(ctx: click.Context, command: str) -> tuple[str, ...]:
     Raises:
         UsageError: several plugins have it; names them.
     """
-    left_out = _left_out(configured(ctx.params.get("config")).config)
-    found = [name for name in _groups(ctx) if name in installed() and name not in left_out and _has(ctx, name, command)]
+    found = _having(ctx, command)
     if len(found) > 1:
         ways = " or ".join(f"`beaver memory {name} {command}`" for name in found)
         raise click.UsageError(f"Several plugins have a command `{command}`; write {ways}.", ctx)
     return tuple(found)
+
+
+def _having(ctx: click.Context, command: str) -> list[str]:
+    """Return the installed plugins that the configuration does not leave out, and whose groups have a command."""
+    left_out = _left_out(configured(ctx.params.get("config")).config)
+    return [name for name in _groups(ctx) if name in installed() and name not in left_out and _has(ctx, name, command)]
 
 
 def _in_service(ctx: click.Context) -> list[str]:
@@ -224,6 +238,10 @@ async def _switched(loaded: LoadedConfig, name: str, given: str | None, user: st
             given = await session_named(engine.sessions, given)
         context = CommandContext(session=given, user=user, trust=Trust.FULL)
         return await MemoryCommands(engine, "beaver memory").run((name,), context)
+
+
+command.add_command(export_command)
+command.add_command(erase_command)
 
 
 def _offered(plugin: str, name: str) -> click.Command:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from beaver_hooks.backups.backup import Stored
-from beaver_hooks.backups.plugin_states import Places
+from beaver_hooks.backups.configured_plugins import Places
 from beaver_hooks.backups.restore import Restored, restore
 from beaver_hooks.cli.backup import (
     amounts,

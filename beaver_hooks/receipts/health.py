@@ -72,7 +72,16 @@ UNCONFIRMED = "unconfirmed_file"
 UNREADABLE = "unreadable_file"
 """The category of a plugin that cannot read a user's file; the plugin's command `show` names file and remedy."""
 
+LOSSES = "commits_missing"
+"""The category of a plugin whose database lacks acknowledged commits, until the user accepts the loss."""
+
+
+DAMAGE = "damaged_rows"
+"""The category of a plugin whose database has rows that fail their checksums, until its check finds none."""
+
 _MEANINGS = {
+    LOSSES: "its database lacks acknowledged commits",
+    DAMAGE: "rows of its database fail their checksums",
     UNCONFIRMED: "review it with `beaver trust --files`",
     UNREADABLE: "a file cannot be read, so it cannot be used",
 }

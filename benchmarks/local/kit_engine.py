@@ -26,6 +26,7 @@ from beaver_memory.search.formulas import Weights
 
 MODEL = "e5-small"
 MODEL_HOME = "BEAVER_BENCH_MODEL_HOME"
+VECTORS = "BEAVER_BENCH_VECTORS"
 USER = "u"
 OWNER = Owner(user=USER)
 EARLY = datetime(2022, 1, 1, tzinfo=UTC)
@@ -67,6 +68,20 @@ class Remembering:
             if text not in self._passages:
                 self._passages[text] = self._embedder.embed_passages([text])[0]
         return np.stack([self._passages[text] for text in texts])
+
+    def load(self, path: Path) -> None:
+        """Take the vectors of an earlier run from a file, if there is one."""
+        if path.is_file():
+            with np.load(path) as kept:
+                for texts, of in ((self._queries, "queries"), (self._passages, "passages")):
+                    texts.update(zip(kept[f"{of}_texts"].tolist(), kept[of], strict=True))
+
+    def save(self, path: Path) -> None:
+        """Keep the vectors in a file for the next run."""
+        groups = {"queries": self._queries, "passages": self._passages}
+        arrays = {of: np.array(list(texts.values())) for of, texts in groups.items()}
+        arrays |= {f"{of}_texts": np.array(list(texts)) for of, texts in groups.items()}
+        np.savez(path, allow_pickle=False, **arrays)
 
     def close(self) -> None:
         """Keep the model open, because the next engine uses it too."""

@@ -61,6 +61,7 @@ from beaver_hostspecs.plugins import (
 from beaver_hostspecs.reports import Fact, OutcomeKind, Personal, Report
 from beaver_hostspecs.scrubbing import MASK, holds_secret, scrub, scrub_value
 from beaver_hostspecs.secrets import Secret
+from beaver_hostspecs.subjects import Subject, SubjectData, SubjectReport
 from beaver_hostspecs.turns import (
     Actors,
     Answer,
@@ -138,6 +139,9 @@ __all__ = [
     "SmallModel",
     "StateBackup",
     "StoredSession",
+    "Subject",
+    "SubjectData",
+    "SubjectReport",
     "SystemClock",
     "Tool",
     "ToolRegistry",

@@ -31,6 +31,7 @@ from beaver_hostspecs.contributions import Contribution
 from beaver_hostspecs.markers import hookspec
 from beaver_hostspecs.plugins import Command, Deadlines, PluginInfo, Setup, Tool
 from beaver_hostspecs.reports import Report
+from beaver_hostspecs.subjects import SubjectData
 from beaver_hostspecs.turns import Answer, Compaction, DropReason, ToolResult, Turn
 
 # --- The life of a plugin ---------------------------------------------------------------------------------------
@@ -118,6 +119,23 @@ def provide_backup() -> StateBackup | None:
 
     Returns:
         The three functions of a backup; `None` if the plugin keeps nothing that is worth one.
+    """
+
+
+@hookspec
+def subject_data() -> SubjectData | None:
+    """Offer to export and to erase the data of one person.
+
+    Called after `configure`, also where the plugin is never started: `beaver memory export --subject` and
+    `beaver memory erase --subject` configure the plugins and start none. Without it the data that the plugin keeps is
+    not reached, which the report says. New in contract 1.1: a host with contract 1.0 refuses a plugin that has it.
+
+    Ordering: one plugin after the other, in registration order; the host's own data comes last.
+
+    On failure: the report names the plugin with its error, the others are asked all the same, and the command fails.
+
+    Returns:
+        The three functions; `None` if the plugin keeps nothing about persons.
     """
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
@@ -19,13 +19,14 @@ from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.layers import BATCH, Layer, Personal, Trace, View, unchanged
-from beaver_memory.model_switch import ModelSwitch, model_of, query_vector
+from beaver_memory.model_switch import ModelSwitch, model_of
 from beaver_memory.patterns import Pattern
 from beaver_memory.query import Answer, Query
 from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner
-from beaver_memory.search import exact
-from beaver_memory.search.candidates import SearchSource, gather, width
-from beaver_memory.search.formulas import FORMULAS, Weights
+from beaver_memory.reranker import QueryVectors, RerankerName, TokenReranker
+from beaver_memory.search import exact, late_interaction
+from beaver_memory.search.candidates import Candidates, SearchSource, gather, width
+from beaver_memory.search.formulas import FORMULAS, Ranked, Weights
 from beaver_memory.search.index_cache import SMALL
 from beaver_memory.search.nearest import Nearest
 from beaver_memory.search.owner_index import Progress
@@ -34,7 +35,7 @@ from beaver_memory.search.select import SPARE, Choice, best_of, hits, holding_fi
 from beaver_memory.search.snapshot import Model
 from beaver_memory.search.terms import Analyser
 from beaver_memory.store.candidate_store import Wanted
-from beaver_memory.store.joint import JointStore
+from beaver_memory.store.joint import PERSONAL_IDS, JointStore
 from beaver_memory.store.protocol import MemoryStore, SingleStore
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.writer import Writer
@@ -42,6 +43,9 @@ from beaver_memory.writer import Writer
 DATABASE = "memory.db"
 MOST_WAITING = 10_000
 """Waiting turns of an owner that forgetting looks at."""
+
+ERASED_AT_ONCE = 500
+"""Memories of an owner that one transaction erases: other writers wait for it."""
 
 INDEXES = "index"
 
@@ -53,11 +57,12 @@ T = TypeVar("T")
 
 @attrs.frozen(kw_only=True, eq=False)
 class _Sought:
-    """What a search looks for: for a store, as a vector, and what cosines with that vector mean."""
+    """What a search looks for: for a store, as vectors, what cosines with these mean, and until when."""
 
     wanted: Wanted
-    vector: np.ndarray | None
+    vectors: QueryVectors
     scale: Scale
+    until: float
 
 
 class MemoryEngine:
@@ -76,6 +81,9 @@ class MemoryEngine:
         indexes: the folder of the saved indexes, which make opening fast; `None` for none.
         view: returns the filters by which the indexes are searched.
         weights: the weights of the default formula.
+        reranker: what ranks the first memories of a search again: `tokens` compares each token of the query with
+            theirs, or `none`.
+        token_weight: how far tokens take the place of the cosine, 0 to 1.
         clock: the source of time.
         trace: receives events, without any content: `trace(event, **facts)`.
     """
@@ -93,6 +101,8 @@ class MemoryEngine:
         indexes: Path | None = None,
         view: View = unchanged,
         weights: Weights | None = None,
+        reranker: RerankerName = "none",
+        token_weight: float = late_interaction.WEIGHT,
         clock: Clock | None = None,
         trace: Trace | None = None,
     ) -> None:
@@ -101,6 +111,7 @@ class MemoryEngine:
         self._weights = Weights() if weights is None else weights
         self._clock = SystemClock() if clock is None else clock
         self._trace = _nothing if trace is None else trace
+        self._reranker = TokenReranker(self.store, self._clock, enabled=reranker == "tokens", weight=token_weight)
         self._analyser = Analyser()
         self._writer = Writer(self.store, self._analyser)
         self._own_layer = Layer(store, indexes, nearest, self._trace, view=view, small=small)
@@ -169,13 +180,22 @@ class MemoryEngine:
             return 0
         done, layers = 0, self._layers()
         for layer in layers:
-            done += layer.embed(self._embedder, limit - done, owners)
+            done += layer.embed(self._embedder, limit - done, owners, tokens=self._reranker.enabled)
         self._serving.look()
         model = model_of(self._serving.embedder())
         if model is not None:
             for layer in layers:
                 layer.catch_up(model, owners)
         return done
+
+    def pending(self, owner: Owner | None = None) -> int:
+        """Return how many memories of an owner, or of all, wait for the configured embedder; 0 without one."""
+        if self._embedder is None:
+            return 0
+        models = [self._embedder.identity.key]
+        if self._reranker.enabled and self._embedder.has_tokens:
+            models.append(models[0] + late_interaction.MODEL)
+        return max(self.store.pending(owner, model) for model in models)
 
     def probe(self) -> bool:
         """Probe a failed embedder, if a probe is due, so that no search has to; return whether it answered."""
@@ -212,6 +232,59 @@ class MemoryEngine:
         self.store.drop_owner(owner)
         for layer in self._layers():
             layer.drop_owner(owner)
+
+    def erase_owner(self, owner: Owner) -> None:
+        """Erase all that is stored of an owner, from all databases and files, whatever its project and session.
+
+        Its id stays, and of each memory that it existed and when it was forgotten: by these, other processes learn that
+        the memories are gone.
+        """
+        every = Filters(owners=(owner,), lapsed=True, now=self._clock.now())
+        for layer in self._layers():
+            store = layer.store
+            # First, because the capture of a waiting turn would bring memories back.
+            store.queue.erase(owner)
+            ids = store.ids(owner)
+            for begin in range(0, len(ids), ERASED_AT_ONCE):
+                store.forget(ids[begin : begin + ERASED_AT_ONCE], every, now=self._clock.now())
+            store.drop_summaries(owner)
+            store.drop_capture_records(owner)
+            layer.drop_owner(owner)
+
+    def mark_forgotten(self, memories: Iterable[Memory], texts_of: Callable[[Memory], Iterable[str]]) -> None:
+        """Record the words of memories as forgotten, each in the database that holds it."""
+        found: dict[tuple[bool, Owner], set[str]] = {}
+        for each in memories:
+            found.setdefault((self.is_joint and each.id > PERSONAL_IDS, each.owner), set()).update(texts_of(each))
+        for layer in self._layers():
+            for (is_personal, owner), texts in found.items():
+                if is_personal is layer.is_personal:
+                    layer.store.mark_forgotten(owner, texts)
+
+    def was_forgotten(self, owner: Owner, text: str) -> bool:
+        """Return whether an owner has forgotten the words of a text."""
+        return bool(self.store.forgotten(owner, [text]))
+
+    def holdings(self, owner: Owner) -> Mapping[str, int]:
+        """Return how many rows of all databases tell of an owner, by place; see `SingleStore.holdings`."""
+        return self.store.holdings(owner)
+
+    @property
+    def stores(self) -> list[SingleStore]:
+        """The databases; an unreadable one of the person is left out."""
+        return [layer.store for layer in self._layers()]
+
+    def every_memory(self, owner: Owner) -> Iterator[tuple[Memory, list[Change]]]:
+        """Yield all memories of an owner from all databases, each with its history, in the order of their changes.
+
+        Ids are those of the databases.
+        """
+        every = Filters(owners=(owner,), lapsed=True, now=self._clock.now())
+        for store in self.stores:
+            ids = store.ids(owner)
+            for begin in range(0, len(ids), ERASED_AT_ONCE):
+                for memory in store.get(ids[begin : begin + ERASED_AT_ONCE], every):
+                    yield memory, store.history(memory.id, every)
 
     def move(self, ids: Sequence[int], filters: Filters) -> dict[int, int]:
         """Move global memories of a project to the person; return their new ids by the old ones.
@@ -255,19 +328,21 @@ class MemoryEngine:
         terms = self._analyser.query(query.text)
         if query.patterns:
             return self._matching(query, terms)
-        embedder = self._serving.embedder()
-        vector, trouble = (None, None) if query.by_words else self._vector(embedder, query.text)
-        if not terms and vector is None:
+        until, embedder = self._reranker.until(query.seconds), self._serving.embedder()
+        vectors = QueryVectors() if query.by_words else self._vectors(embedder, query.text)
+        trouble = vectors.trouble
+        if not terms and vectors.vector is None:
             return self._newest(query, trouble)
         model = model_of(embedder)
         sought = _Sought(
-            wanted=_wanted(query, terms, vector, model),
-            vector=vector,
+            wanted=_wanted(query, terms, vectors.vector, model),
+            vectors=vectors,
             scale=scale_of(None if embedder is None else embedder.identity),
+            until=until,
         )
         guess = None if self.is_joint else self._own_layer.guess(query.filters, model)
         if guess is not None:
-            answer = self._answer(query, sought, guess.sources, guess.read, trouble)
+            answer = self._answer(query, sought, guess.sources, guess.read)
             if guess.was_right:
                 return answer
         try:
@@ -275,7 +350,7 @@ class MemoryEngine:
         except MemoryError:
             return self._without_index(query, terms, trouble)
         sources = [source for some in each for source in some]
-        return self._answer(query, sought, sources, lambda ids: self.store.get(ids, query.filters), trouble)
+        return self._answer(query, sought, sources, lambda ids: self.store.get(ids, query.filters))
 
     def terms(self, text: str) -> frozenset[int]:
         """Return the terms of a text: the same for a word and its other forms."""
@@ -312,15 +387,20 @@ class MemoryEngine:
         sought: "_Sought",
         sources: Sequence[SearchSource],
         read: Callable[[list[int]], list[Memory]],
-        trouble: str | None,
     ) -> Answer:
         """Return the memories that some indexes rank best."""
-        found = gather(sources, sought.wanted.terms, sought.vector, wide=sought.wanted.width)
-        names = np.array(self._analyser.names(query.text), "u8")
-        ranked = FORMULAS[query.formula](found, names, query.filters.now.timestamp(), self._weights, sought.scale)
+        vectors = sought.vectors
+        found = gather(sources, sought.wanted.terms, vectors.vector, wide=sought.wanted.width)
+        intent = self._analyser.intent(query.text, query.asker)
+
+        def rank(candidates: Candidates) -> Ranked:
+            now = query.filters.now.timestamp()
+            return FORMULAS[query.formula](candidates, intent, now, self._weights, sought.scale)
+
+        ranked, why = self._reranker.rank(found, rank, vectors, query.filters.tenant, until=sought.until)
         ranked = measured(ranked, fit(found, found.whole, sought.scale))
         chosen = hits(best_of(found, ranked, query), read, ranked.shares, query)
-        return Answer(hits=chosen, keyword_only=trouble, total=found.size)
+        return Answer(hits=chosen, keyword_only=vectors.trouble, total=found.size, not_reranked=why)
 
     def _matching(self, query: Query, terms: Sequence[int]) -> Answer:
         """Return the memories that hold the patterns of a query, ranked by its words."""
@@ -367,15 +447,13 @@ class MemoryEngine:
         choices = [Choice(id=memory.id, score=0.0) for memory in found]
         return Answer(hits=hits(choices, lambda _: found, {}, query), keyword_only=trouble, total=len(found))
 
-    def _vector(self, embedder: Embedder | None, text: str) -> tuple[np.ndarray | None, str | None]:
-        """Return a query's vector, or the reason why it has none."""
-        if embedder is None or not text.strip():
-            return None, None
+    def _vectors(self, embedder: Embedder | None, text: str) -> QueryVectors:
+        """Return a query's vectors, or the reason why it has none."""
         try:
-            return query_vector(embedder, text), None
+            return self._reranker.vectors(embedder, text)
         except EmbeddingError as error:
             self._trace("embedding_failed", provider=error.provider, category=error.category, length=len(text))
-            return None, error.category
+            return QueryVectors(trouble=error.category)
 
     def _take_over(self, old: Embedder, new: Embedder) -> None:
         model, gone = model_of(new), model_of(old)

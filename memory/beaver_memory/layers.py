@@ -8,7 +8,7 @@ import attrs
 
 from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.filters import Filters
-from beaver_memory.model_switch import passage_vectors
+from beaver_memory.memory_batches import Batch
 from beaver_memory.records import Memory, Owner
 from beaver_memory.search.candidates import SearchSource
 from beaver_memory.search.index_cache import SMALL, IndexShelf
@@ -16,7 +16,6 @@ from beaver_memory.search.nearest import Nearest
 from beaver_memory.search.owner_index import Progress
 from beaver_memory.search.sample import sample_of
 from beaver_memory.search.snapshot import IndexState, Model
-from beaver_memory.search.terms import passages
 from beaver_memory.store.candidate_store import CandidateStore, Wanted
 from beaver_memory.store.joint import PERSONAL_IDS, personal_view
 from beaver_memory.store.personal import PersonalStore
@@ -89,6 +88,11 @@ class Layer:
         self._shelf = IndexShelf(store, indexes, trace, None if self.finder is None else small)
         self._personal = personal
 
+    @property
+    def is_personal(self) -> bool:
+        """Whether it is the database of the person beside that of a project."""
+        return self._personal
+
     def guess(self, filters: Filters, model: Model | None) -> "Guess | None":
         """Return the indexes as they were at the last search, if the store can tell later whether they still are."""
         view = None if self.finder is None or self._nearest is not None else self._view(filters)
@@ -123,15 +127,18 @@ class Layer:
         self._shelf.build(owner, model)
         return found
 
-    def embed(self, embedder: Embedder, limit: int, owners: Iterable[Owner] | None) -> int:
+    def embed(self, embedder: Embedder, limit: int, owners: Iterable[Owner] | None, *, tokens: bool = False) -> int:
         """Embed memories that have no embedding yet, at most `limit`; return how many were embedded.
+
+        With `tokens`, also those that lack the vectors of their tokens.
 
         Raises:
             EmbeddingError: the embedder fails.
         """
         done = 0
         for owner in self.store.owners() if owners is None else owners:
-            while done < limit and (found := self._embed_some(embedder, owner, min(BATCH, limit - done))):
+            batch = Batch(self.store, embedder, owner, tokens=tokens)
+            while done < limit and (found := batch.embed(min(BATCH, limit - done))):
                 done += found
         return done
 
@@ -164,20 +171,6 @@ class Layer:
     def close(self) -> None:
         """Save the indexes. Closing again does nothing."""
         self._shelf.close()
-
-    def _embed_some(self, embedder: Embedder, owner: Owner, limit: int) -> int:
-        found = self.store.unembedded(owner, embedder.identity.key, limit=limit)
-        if not found:
-            return 0
-        cut = [passages(text) for _, text in found]
-        vectors = passage_vectors(embedder, [passage for each in cut for passage in each]).astype("<f2")
-        rows, place = [], 0
-        for (id_, _), each in zip(found, cut, strict=True):
-            rows.append((id_, vectors[place : place + len(each)].tobytes()))
-            place += len(each)
-        # Another process may have changed a text while it was embedded: its memory then waits for another vector.
-        self.store.put_vectors(owner, embedder.identity.key, rows, texts=dict(found))
-        return len(rows)
 
 
 class Guess:

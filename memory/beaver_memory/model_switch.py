@@ -9,7 +9,7 @@ import numpy as np
 from beaver_hostspecs import Clock
 from beaver_memory.embedding.breaker import Breaker
 from beaver_memory.embedding.errors import Category, EmbeddingError, failure
-from beaver_memory.embedding.protocol import Embedder, Identity, Vector
+from beaver_memory.embedding.protocol import Embedder, Identity, TokenEmbedder, TokenEmbedding, Vector
 from beaver_memory.search.snapshot import Model
 from beaver_memory.store.protocol import MemoryStore
 
@@ -103,6 +103,33 @@ def passage_vectors(embedder: Embedder, texts: list[str]) -> Vector:
         EmbeddingError: the embedder fails, or its vectors cannot be used.
     """
     return checked(embedder, np.asarray(embedder.embed_passages(texts)), len(texts))
+
+
+def query_tokens(embedder: TokenEmbedder, text: str) -> TokenEmbedding:
+    """Return a query as a vector and as those of its tokens, checked once more.
+
+    Raises:
+        EmbeddingError: the embedder fails, or its vectors cannot be used.
+    """
+    return _checked_tokens(embedder, embedder.embed_query_tokens(text))
+
+
+def passage_tokens(embedder: TokenEmbedder, texts: list[str]) -> list[TokenEmbedding]:
+    """Return passages as vectors and as those of their tokens, checked once more.
+
+    Raises:
+        EmbeddingError: the embedder fails, or its vectors cannot be used.
+    """
+    found = [_checked_tokens(embedder, each) for each in embedder.embed_passage_tokens(texts)]
+    if len(found) != len(texts):
+        raise _unusable(embedder.identity.provider, "wrong_dimension")
+    return found
+
+
+def _checked_tokens(embedder: Embedder, found: TokenEmbedding) -> TokenEmbedding:
+    vector = checked(embedder, np.asarray(found.vector).reshape(1, -1), 1)[0]
+    tokens = np.asarray(found.tokens)
+    return TokenEmbedding(vector=vector, tokens=checked(embedder, tokens, max(1, len(tokens))))
 
 
 def checked(embedder: Embedder, rows: Vector, count: int) -> Vector:

@@ -25,8 +25,10 @@ class Query:
         max_tokens: the most tokens of all hits together; the first hit is always returned.
         minimum_score: the lowest score of a hit, 0 to 1; see `Hit.score`.
         formula: the formula for ranking: `context`, `weighted`, `seed-002`, `seed-003` or `rrf`.
+        asker: the speaker whom the first person of the text means.
         explain: whether hits show the share of each signal.
         by_words: whether words alone count, so that no embedder is asked.
+        seconds: the time that the caller has; memories that are found late in it are not ranked again by tokens.
     """
 
     text: str = field(default="", validator=instance_of(str))
@@ -36,8 +38,10 @@ class Query:
     max_tokens: int | None = field(default=None, validator=optional(and_(instance_of(int), ge(1))))
     minimum_score: float = field(default=0.0, validator=[instance_of((int, float)), ge(0), le(1)])
     formula: str = "context"
+    asker: str = field(default="user", validator=instance_of(str))
     explain: bool = False
     by_words: bool = False
+    seconds: float | None = field(default=None, validator=optional(and_(instance_of((int, float)), ge(0))))
 
 
 @attrs.frozen(kw_only=True)
@@ -67,9 +71,12 @@ class Answer:
         keyword_only: the reason why the search used no vectors although it has an embedder, or `None`.
         total: the number of candidates.
         without_index: the reason why no index could be built, so that the store answered by its words, or `None`.
+        not_reranked: the reason why the memories were not ranked again by their tokens although that is switched on:
+            `no_token_vectors` of this embedder, or `deadline`; or `None`.
     """
 
     hits: tuple[Hit, ...] = ()
     keyword_only: str | None = None
     total: int = 0
     without_index: str | None = None
+    not_reranked: str | None = None

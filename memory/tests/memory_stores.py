@@ -79,5 +79,5 @@ STORES: Mapping[str, Callable[[], AbstractContextManager[OpenStore]]] = MappingP
     }
 )
 
-NAMES = [*(name for name in STORES if name != "tenant_in_postgres"), *campaign("tenant_in_postgres")]
-"""The names of the stores; the last one repeats what two others show."""
+NAMES = ["sqlite", "tenant_in_memory", "postgres", *campaign("in_memory", "tenant_in_postgres")]
+"""The names of the stores; the last two repeat what the others show."""

@@ -29,8 +29,15 @@ from beaver_memory.runtime.capture_records import (
     UndoReport,
     UndoRequest,
 )
-from beaver_memory.runtime.profile import CaptureProfile, InMemoryLocation, Profile, RuntimeServices
-from beaver_memory.runtime.requests import ForgetRequest, GetRequest, HistoryRequest, InspectionRequest, RecallRequest
+from beaver_memory.runtime.profile import CaptureProfile, InMemoryLocation, Profile, RuntimeServices, SqliteLocation
+from beaver_memory.runtime.requests import (
+    ForgetRequest,
+    GetRequest,
+    HistoryRequest,
+    InspectionRequest,
+    RecallRequest,
+    WriteRequest,
+)
 from beaver_memory.store.in_memory import Database
 from beaver_toolkit.redaction.redactor import Finding
 
@@ -42,10 +49,10 @@ RULE = "Always answer in short sentences without emojis."
 class Learner:
     """An open memory of one process over a database that others may open too."""
 
-    def __init__(self, database, clock, ask=None, **capture):
+    def __init__(self, database, clock, ask=None, location=None, **capture):
         self.clock, self.report = clock, RecordingReport()
         self.profile = Profile(embedding=EmbeddingSettings(provider="none"), capture=CaptureProfile(**capture))
-        self.location = InMemoryLocation(database=database)
+        self.location = location or InMemoryLocation(database=database)
         services = RuntimeServices(report=self.report, clock=clock, ask_model=ask)
         self.runtime = MemoryRuntime(self.profile, self.location, services)
 
@@ -236,6 +243,57 @@ async def test_captured_once(memory):
         [("fact", "stored", "no_candidate")],
         [("decision", "stored", "no_candidate")],
     ]
+
+
+async def test_forgotten_words_are_not_captured_again(memory):
+    """Words that the user has forgotten are not captured again by themselves, and are stored if the user asks for it."""
+    (first,) = await memory.capture(SISTER)
+    (bobs,) = await memory.capture(SISTER, own=memory.own(BOB))
+    await memory.runtime.forget(ForgetRequest(ids=[first.id], own=memory.own()))
+    again = await memory.capture(SISTER.upper().replace(",", ""), SISTER, turn="t2")
+    other = await memory.capture("My brother Karl works in Porto as a baker.", turn="t3")
+    repeated = await memory.capture(SISTER, turn="t4", own=memory.own(BOB))
+    asked = await memory.capture(f"Please remember that {SISTER[0].lower()}{SISTER[1:]}", turn="t5")
+
+    assert {("gated", "write: forgotten_before")} == {(each.outcome, each.reason) for each in again}
+    assert ["stored"] == [each.outcome for each in other]
+    assert [("duplicate", bobs.id)] == [(each.outcome, each.id) for each in repeated]
+    assert {"stored"} == {each.outcome for each in asked}
+
+
+async def test_each_statement_of_a_forgotten_memory_is_known(memory):
+    """Facts and sentences of a forgotten memory are not captured either, and a written one is stored again as before."""
+    new = NewMemory(title="About Anna.", narrative=f"Well. {SISTER}", facts=(RULE,), owner=ANN)
+    (kept,) = (await memory.runtime.write(WriteRequest(memories=[new]))).outcomes
+    await memory.runtime.forget(ForgetRequest(ids=[kept.id], own=memory.own()))
+    items = await memory.capture(SISTER, RULE)
+    written = await memory.runtime.write(WriteRequest(memories=[attrs.evolve(new, title=SISTER)]))
+
+    assert [("gated", "write: forgotten_before")] * 2 == [(each.outcome, each.reason) for each in items]
+    assert ["stored"] == [each.outcome for each in written.outcomes]
+
+
+async def test_words_are_forgotten_where_the_memory_held(tmp_path, clock):
+    """A preference, which holds everywhere, is not learned again in another project; a fact of one project is."""
+    preference, seen = "I prefer tea over coffee in the morning.", []
+    for folder in ("one", "two", "person"):
+        (tmp_path / folder).mkdir()
+    for folder in ("one", "two"):
+        location = SqliteLocation(state_folder=tmp_path / folder, person_folder=tmp_path / "person")
+        async with Learner(None, clock, location=location) as memory:
+            seen.append([(each.text, each.outcome) for each in await memory.capture(preference, SISTER)])
+            await memory.runtime.forget(ForgetRequest(own=memory.own(), every=True))
+
+    assert [[(preference, "stored"), (SISTER, "stored")], [(preference, "gated"), (SISTER, "stored")]] == seen
+
+
+async def test_an_undone_capture_is_no_forgetting(memory):
+    """What `undo` takes back may be captured again: the user has not asked to forget the words."""
+    await memory.capture(SISTER)
+    await memory.runtime.undo(UndoRequest(own=memory.own()))
+    (again,) = await memory.capture(SISTER, turn="t2")
+
+    assert "stored" == again.outcome
 
 
 async def test_a_failed_turn_is_captured_later(memory, monkeypatch):

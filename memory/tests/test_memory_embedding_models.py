@@ -166,6 +166,7 @@ def test_installing_again_does_nothing(tiny, state, installed, monkeypatch):
     assert before == installed.model.stat()
 
 
+@pytest.mark.campaign
 def test_a_changed_model_is_found_and_installed_anew(tiny, state, installed, offline):
     """A byte that differs is seen by a thorough check only, and put right by an install."""
     installed.model.write_bytes(NETWORK.replace(b"a", b"b"))
@@ -480,6 +481,7 @@ def test_e5_tells_meaning(e5):
     assert [0, 1, 2] == [int(np.argmax(passages @ e5.embed_query(text))) for text in asked]
 
 
+@pytest.mark.campaign
 def test_e5_is_the_same_alone_and_among_others(e5):
     """A passage has one vector, with the length 1, whatever it is embedded with, and from whatever thread."""
     texts = ["one", "two words", "", "\0", "half \ud800", "狸は木を噛む", "x" * 100_000, "word " * 1000]
@@ -498,6 +500,7 @@ def test_e5_is_the_same_alone_and_among_others(e5):
     np.testing.assert_allclose(together, np.array([found[at] for at in range(len(texts))]), atol=1e-5)
 
 
+@pytest.mark.campaign
 def test_e5_reads_as_far_as_it_can(e5):
     """What lies beyond the last token changes nothing."""
     long = "word " * 600
@@ -533,6 +536,7 @@ def test_e5_with_another_tokenizer_fails_as_ours(e5_state, tmp_path):
     ) == str(caught.value)
 
 
+@pytest.mark.campaign
 def test_e5_is_measured(e5_state):
     """The bench tells load time, query times, passages and memory, and reports progress."""
     told = []

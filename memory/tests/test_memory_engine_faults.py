@@ -90,6 +90,7 @@ def found(engine, text, **asked):
     return [(hit.memory.id, hit.score) for hit in engine.search(Query(text=text, filters=SEEN, **asked)).hits]
 
 
+@pytest.mark.campaign
 def test_killed_while_adding(tmp_path, started):
     """Nothing acknowledged is lost, and after each kill the answers are those of an index made from nothing."""
     acknowledged, number = {}, 0

@@ -14,6 +14,7 @@ import pytest
 from beaver_hostspecs import Secret
 from beaver_memory.errors import REMEDIES, StoreError
 from beaver_memory.records import Owner, SessionSummary
+from beaver_memory.store.counts import RESTORE, damaged_memory
 from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.postgres.preparation import prepare, read_scripts
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
@@ -223,7 +224,7 @@ def test_another_store_in_its_place(server):
 
 
 def test_damaged_rows(server):
-    """A row that was changed behind the store is not shown, and the check names it."""
+    """A row that was changed behind the store is not shown, the check names it, and a reader of all stores forgets it."""
     columns = {"texts": ("title", "narrative", "facts", "summary", "keywords"), "observations": ("tags", "speaker")}
     with contextlib.closing(PostgresStore.open(Secret(server.url), schema="damage")) as store:
         good, *bad = store.add([new(f"m{number}") for number in range(8)], now=NOW)
@@ -233,7 +234,11 @@ def test_damaged_rows(server):
                 connection.execute(f"UPDATE damage.{table} SET {name} = {name} || '!' WHERE id = %s", [id_])  # noqa: S608
         assert [good] == [memory.id for memory in store.recent(looking(), limit=9)]
         assert [good] == [memory.id for memory in store.get([good, *bad], looking())]
-        assert [f"Memory {id_} is damaged (tenant '')." for id_ in bad] == store.check()
+        assert [damaged_memory(id_, "") for id_ in bad] == store.check()
+        assert bad == store.damaged_among([good, *bad, 99], looking())
+        assert [] == store.forget(bad, looking(stores=("private",)), now=NOW)
+        assert bad == store.forget(bad, looking(), now=NOW)
+        assert ([], 1) == (store.check(), store.count(Owner()))
 
 
 def test_closed_and_forked(server, store):
@@ -297,8 +302,8 @@ def test_damaged_people_and_summaries(server):
         assert ["one"] == [each.outcome for each in store.summaries(owner, limit=9)]
         assert [
             "1 of 3 memories of user 'ann' vanished: restore the database from a backup.",
-            "Memory 2 is damaged (tenant '').",
-            "The summary of session 'two' is damaged (tenant '').",
+            damaged_memory(2, ""),
+            f"The summary of session 'two' fails its checksum and is not shown: {RESTORE}.",
         ] == store.check()
         memory, summary = store.damaged(owner)
         assert ("memory", 2, "checksum", '["Ann","Cie"]') == (

@@ -26,7 +26,7 @@ PACKED = struct.pack("<HII2Q2B", 1, 2, 2, 1, 2, 1, 1)
 WANTED = Wanted(terms=(1, 2), model="m", vector=b"12", width=5)
 PARTITIONED = (
     *("owners", "observations", "texts", "embeddings", "embedded", "history", "session_summaries"),
-    *("capture_days", "captured_turns", "waiting_turns"),
+    *("capture_days", "captured_turns", "waiting_turns", "forgotten_texts"),
 )
 LEAF = re.compile(rf"({'|'.join(PARTITIONED)})_[0-9]+")
 WHOLE = ("preparation", "integrity", "rebuild_terms", "connector", "tenants", "restored")
@@ -134,10 +134,7 @@ def use(store):
     store.summaries(OWNER, limit=3)
     store.drop_summaries(OWNER, ["s"])
     store.footprint(ids, tenant="acme")
-    store.spend(OWNER, NOW.date(), CaptureSpend(calls=1), CaptureSpend(calls=1))
-    store.spent(OWNER, NOW.date())
-    store.mark_captured(OWNER, ["t"])
-    store.captured(OWNER, ["t"])
+    use_capture(store)
     use_queue(store.queue)
     store.versions([OWNER], "m")
     store.last_version(OWNER)
@@ -155,6 +152,18 @@ def use(store):
     other = Owner(tenant="acme", user="other")
     store.forget(store.add([new("m", owner=other)], now=NOW), looking(owners=(other,)), now=NOW)
     store.drop_owner(other)
+
+
+def use_capture(store):
+    """Call each method about the capture of one owner's memories."""
+    store.spend(OWNER, NOW.date(), CaptureSpend(calls=1), CaptureSpend(calls=1))
+    store.spent(OWNER, NOW.date())
+    store.mark_captured(OWNER, ["t"])
+    store.captured(OWNER, ["t"])
+    store.mark_forgotten(OWNER, ["gone"])
+    store.forgotten(OWNER, ["gone"])
+    store.holdings(OWNER)
+    store.drop_capture_records(OWNER)
 
 
 def use_queue(queue):

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+from selection import campaign
 
 from beaver_memory.embedding.protocol import Identity
 from beaver_memory.engine import INDEXES, MemoryEngine
@@ -207,7 +208,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-@pytest.mark.parametrize(("moment", "left"), [("at once", 1), ("later", 0)])
+@pytest.mark.parametrize(("moment", "left"), [("at once", 1), *campaign(("later", 0))])
 def test_killed_after_forgetting(tmp_path, moment, left):
     """After a process was killed while forgetting, the next search deletes its files, and closing saves the index."""
     with opened(tmp_path) as engine:

@@ -14,7 +14,9 @@ from beaver_memory.query import Query
 from beaver_memory.records import Memory
 from beaver_memory.search.candidates import Candidates
 from beaver_memory.search.formulas import FORMULAS, Ranked, Weights
+from beaver_memory.search.intent import Intent
 from beaver_memory.search.select import Choice, best_of, hits
+from beaver_memory.search.traits import ASKS, FIRST, NUMBER, RULE, SIZE, TIME
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 FILTERS = Filters(now=NOW)
@@ -38,6 +40,7 @@ def found(draw):
             "passages": np.zeros(size, "u2"),
             "sessions": column(st.integers(0, 3), "u8"),
             "speakers": column(st.integers(0, 3), "u8"),
+            "traits": column(st.integers(0, 2**16 - 1), "u2"),
             "created": column(st.floats(0, 2e9), "f8"),
             "updated": column(st.floats(0, 4e9), "f8"),
             "mentions": column(st.integers(1, 2**32 - 1), "u4"),
@@ -56,9 +59,9 @@ def found(draw):
 @given(found(), st.sampled_from(sorted(FORMULAS)), st.lists(st.integers(0, 3), max_size=3))
 def test_any_candidates(candidates, name, names):
     """Scores are numbers, the same each time, and the sums of their shares; from 0 to a little above 1."""
-    given_names = np.array(names, "u8")
-    ranked = FORMULAS[name](candidates, given_names, NOW.timestamp(), Weights())
-    again = FORMULAS[name](candidates, given_names, NOW.timestamp(), Weights())
+    intent = Intent(names=np.array(names, "u8"), asker=3, when=bool(names), how_many=len(names) > 1)
+    ranked = FORMULAS[name](candidates, intent, NOW.timestamp(), Weights())
+    again = FORMULAS[name](candidates, intent, NOW.timestamp(), Weights())
     assert ranked.scores.tolist() == again.scores.tolist()
     assert candidates.size == len(ranked.scores)
     assert np.isfinite(ranked.scores).all()
@@ -72,6 +75,7 @@ def three(**given_columns):
     columns = {
         "sessions": np.zeros(3, "u8"),
         "speakers": np.zeros(3, "u8"),
+        "traits": np.zeros(3, "u2"),
         "updated": np.full(3, NOW.timestamp()),
         "mentions": np.ones(3, "u4"),
         "importance": np.full(3, 0.5, "f4"),
@@ -91,8 +95,8 @@ def three(**given_columns):
 
 def scored(name, candidates, weights=None, names=()):
     """Return the scores of candidates."""
-    asked = np.array(names, "u8")
-    return FORMULAS[name](candidates, asked, NOW.timestamp(), weights or Weights()).scores.tolist()
+    intent = Intent(names=np.array(names, "u8"))
+    return FORMULAS[name](candidates, intent, NOW.timestamp(), weights or Weights()).scores.tolist()
 
 
 def test_the_formula_of_seed_002():
@@ -132,16 +136,16 @@ def test_found_by_both(name):
 def test_what_vectors_count():
     """Vectors weigh as the model's scale says unless weights are given; a memory without one counts by words."""
     vectors = attrs.evolve(three(), lexical=np.array([4.0, 0.0, 0.0]))
-    names, now = np.empty(0, "u8"), NOW.timestamp()
+    intent, now = Intent(), NOW.timestamp()
 
     def shares(weights, share):
-        ranked = FORMULAS["context"](vectors, names, now, weights, Scale(share=share))
+        ranked = FORMULAS["context"](vectors, intent, now, weights, Scale(share=share))
         return (ranked.shares["semantic"][2] / ranked.shares["lexical"][0]).item()
 
     assert [0.25, 4.0] == pytest.approx([shares(Weights(), share) for share in (0.2, 0.8)])
     assert 1.0 == pytest.approx(shares(Weights(lexical=3.0, semantic=3.0), 0.2))
     without = attrs.evolve(three(), embedded=np.array([False, True, True]))
-    ranked = FORMULAS["context"](without, names, now, Weights(), Scale(share=0.5))
+    ranked = FORMULAS["context"](without, intent, now, Weights(), Scale(share=0.5))
     assert [1.0, 0.375] == pytest.approx((ranked.shares["lexical"] / ranked.shares["lexical"].max()).tolist()[:2])
 
 
@@ -170,7 +174,7 @@ def test_what_counts_against_a_memory():
     found_now = attrs.evolve(
         three(**columns, **numbers, updated=np.zeros(3)), lexical=np.array([4.0, 0.5, 0.0]), cosine=None
     )
-    ranked = FORMULAS["context"](found_now, np.empty(0, "u8"), NOW.timestamp(), Weights())
+    ranked = FORMULAS["context"](found_now, Intent(), NOW.timestamp(), Weights())
     first, second, third = ranked.scores.tolist()
     assert (True, 0.0) == (first > second > third, round(third, 9))
     assert ranked.scores.tolist() == pytest.approx(np.sum(list(ranked.shares.values()), axis=0).tolist())
@@ -184,7 +188,57 @@ def test_who_has_said_it():
     assert [1, 2] == [int(np.argmax(scored("context", equal, names=[name, 5]))) for name in (8, 9)]
 
 
-NO_BOOSTS = Weights(speaker=0.0, mentions=0.0, importance=0.0, confidence=0.0, pinned=0.0, recency=0.0)
+def test_what_the_asked_person_tells():
+    """Of two memories of the named speaker, a statement about himself comes first, and only with the named speaker."""
+    speakers, traits = np.array([7, 7, 8], "u8"), np.array([0, 20 | FIRST, 20 | FIRST], "u2")
+    equal = attrs.evolve(three(speakers=speakers, traits=traits), lexical=np.array([4.0, 4.0, 4.0]), cosine=None)
+    best, order = Weights(), np.argsort(scored("context", equal, names=[7]))[::-1].tolist()
+    ranked = FORMULAS["context"](equal, Intent(names=np.array([7], "u8")), NOW.timestamp(), best)
+    part = 1 / (1 + best.context + best.speech)
+    expected = {"speaker": [0.3, 0.3, 0], "first_person": [0, 0.1, 0], "statement": [0, 0.2, 0]}
+    assert [1, 0, 2] == order
+    assert expected == {name: pytest.approx((ranked.shares[name] / part).tolist(), abs=1e-9) for name in expected}
+
+
+@pytest.mark.parametrize(
+    ("trait", "intent", "expected"),
+    [
+        (RULE, Intent(asker=7), {"rule": [0.2, 0.0, 0.2]}),
+        (TIME, Intent(), {"time": [0.05, 0.05, 0.05]}),
+        (TIME, Intent(when=True), {"time": [0.25, 0.25, 0.25]}),
+        (NUMBER, Intent(), {}),
+        (NUMBER, Intent(how_many=True), {"number": [0.1, 0.1, 0.1]}),
+        (3 << SIZE, Intent(), {"size": [-0.15, -0.15, -0.15]}),
+        (ASKS, Intent(), {"answer": [0.0, 0.1, 0.0], "before": [0.0, 0.0, 0.1], "neighbour": [0.5, 0.5, 0.5]}),
+    ],
+)  # fmt: skip
+def test_what_traits_count(trait, intent, expected):
+    """Traits count by the kind of the question; rules are those of the asker, or of memories without a speaker."""
+    columns = {"speakers": np.array([7, 8, 0], "u8"), "traits": np.full(3, trait, "u2")}
+    chain = attrs.evolve(
+        three(**columns), lexical=np.full(3, 4.0), cosine=None, earlier=np.array([-1, 0, 1]), later=np.array([1, 2, -1])
+    )
+    if trait == ASKS:
+        chain = attrs.evolve(chain, columns=chain.columns | {"traits": np.array([ASKS, 0, 0], "u2")})
+    ranked = FORMULAS["context"](chain, intent, NOW.timestamp(), Weights())
+    part = 1 / (1 + Weights().context + Weights().speech)
+    named = ("rule", "time", "number", "size", "answer", "before", "neighbour")
+    got = {name: np.round(ranked.shares[name] / part, 9).tolist() for name in named if name in ranked.shares}
+    assert expected == {name: got[name] for name in named if name in expected}
+    assert ("number" in expected) == ("number" in got)
+
+
+def test_traits_need_a_fit():
+    """A named speaker's statement that fits nothing scores next to nothing."""
+    columns = {"speakers": np.array([8, 8, 7], "u8"), "traits": np.full(3, 20 | FIRST | TIME, "u2")}
+    scores = scored("context", attrs.evolve(three(**columns), cosine=None), names=[7])
+    assert 0.01 > scores[2]
+
+
+NO_BOOSTS = Weights(
+    speaker=0.0, first_person=0.0, statement=0.0, rule=0.0, time=0.0, when=0.0, number=0.0, size=0.0,
+    mentions=0.0, importance=0.0, confidence=0.0, pinned=0.0, recency=0.0,
+)  # fmt: skip
 
 
 @given(found(), st.data())
@@ -227,6 +281,7 @@ def test_said_in_passing():
     columns = {
         "sessions": np.array([1] * 8 + [2], "u8"),
         "speakers": np.zeros(size, "u8"),
+        "traits": np.zeros(size, "u2"),
         "updated": np.zeros(size),
         "mentions": np.ones(size, "u4"),
         "importance": np.full(size, 0.5, "f4"),

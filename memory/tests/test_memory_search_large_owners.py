@@ -13,6 +13,7 @@ import postgres_server
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import campaign
 
 from beaver_hostspecs import Secret
 from beaver_memory.embedding.protocol import Identity
@@ -194,7 +195,7 @@ def varied(database):
     return owner
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["all", "lapsed", *campaign("stores", "project", "tags", "session", "before")])
 def test_answers_without_an_index_are_those_of_the_index(database, varied, kind):
     """While all memories with a word are candidates, hits, passages and scores are the same, whatever the filters."""
     compare(database, varied, ["tea in the harbour", "Ann sails", "moon", "nothing of this", "zzz"], **KINDS[kind])
@@ -311,6 +312,7 @@ def test_a_failed_build_is_tried_again(database, owner):
     assert len(hits) == 1
 
 
+@pytest.mark.campaign
 def test_a_server_restarts_between_searches(tmp_path_factory):
     """The first search after a restart is answered without an index, and so is one after a search that failed."""
     template = postgres_server.cluster(Path(os.environ[postgres_server.FOLDER]))

@@ -16,6 +16,7 @@ from beaver_hostspecs import BeaverError, PluginError
 from beaver_memory.errors import REMEDIES, EngineError, PersonalStoreError, StoreError
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import Owner
+from beaver_memory.store.counts import RESTORE
 from beaver_memory.store.joint import JointStore
 from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.sqlite import SqliteStore
@@ -247,19 +248,19 @@ def test_a_check_that_finds_something(store):
     assert [1, 2] == [int(each.split()[1]) for each in found[:2] if "fails its checksum" in each]
     assert [
         "5 of 7 memories of the user without a name vanished: restore the database from a backup.",
-        "2 memories have versions that do not exist yet.",
-        "1 versions are used twice.",
-        "1 embeddings do not belong to their memories.",
-        "1 labels do not belong to their memories.",
-        "1 memories are neither embedded nor waiting to be embedded, or are both.",
-        "1 word indexes are ahead of the memories.",
-        "1 people have wrong counts.",
-        "The word index does not match the memories.",
+        f"2 memories have versions that do not exist yet: {RESTORE}.",
+        f"1 versions are used twice: {RESTORE}.",
+        f"1 embeddings do not belong to their memories: {RESTORE}.",
+        f"1 labels do not belong to their memories: {RESTORE}.",
+        f"1 memories are neither embedded nor waiting to be embedded, or are both: {RESTORE}.",
+        f"1 word indexes are ahead of the memories: {RESTORE}.",
+        f"1 people have wrong counts: {RESTORE}.",
+        f"The word index does not match the memories: {RESTORE}.",
     ] == found[2:]
     with store._connector.alone() as connection:
         connection.pragma("foreign_keys", 0)
         connection.execute("DELETE FROM owners")
-    assert "3 rows refer to rows that do not exist." == store.check()[0]
+    assert f"3 rows refer to rows that do not exist: {RESTORE}." == store.check()[0]
 
 
 def test_a_newer_store(store, path):

@@ -2,13 +2,16 @@
 
 import contextlib
 import random
+import stat
 import string
 
 import pytest
 from selection import campaign
 
+from beaver_memory.errors import StoreError
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import Owner
+from beaver_memory.store.forgotten_texts import digests
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
@@ -96,3 +99,65 @@ def test_a_log_that_somebody_reads(tmp_path):
             assert [second] == [memory.id for memory in store.recent(looking(), limit=9)]
         assert [second] == store.forget([second], looking(), now=NOW)
         assert (False, False) == (b"qqqqqqq" in content(tmp_path), b"zzzzzzz" in content(tmp_path))
+
+
+# --- The key of the hashes of forgotten texts -----------------------------------------------------------------------
+
+ULM = "I live in Ulm."
+
+
+def test_a_guess_cannot_be_tested_without_the_key(tmp_path):
+    """The key is a private file beside the database; without it, or with another one, the database knows no text."""
+    path, key = tmp_path / "memory.db", tmp_path / "memory.db.key"
+    with contextlib.closing(SqliteStore.open(path)) as store:
+        store.add([new("left")], now=NOW)
+        assert (set(), False) == (store.forgotten(Owner(), [ULM]), key.exists())
+        store.mark_forgotten(Owner(), [ULM])
+    made, mode = key.read_bytes(), stat.S_IMODE(key.stat().st_mode)
+    with contextlib.closing(SqliteStore.open(path)) as store:
+        known = [store.forgotten(Owner(), [ULM])]
+        for other in (None, bytes(32), made):
+            key.unlink(missing_ok=True)
+            if other is not None:
+                key.write_bytes(other)
+            known.append(store.forgotten(Owner(), [ULM]))
+        store.mark_forgotten(Owner(), ["another"])
+        identity = store.identity
+
+    assert [{ULM}, set(), set(), {ULM}] == known
+    assert (32, made) == (len(made), key.read_bytes())
+    guesses = [digests(each, Owner(), [ULM])[ULM] for each in (made, identity.encode(), b"")]
+    assert [True, False, False] == [each in content(tmp_path) for each in guesses]
+    assert 0o600 == mode
+    assert 3 == len({digests(made, owner, [ULM])[ULM] for owner in (Owner(), Owner(user="a"), Owner(tenant="a"))})
+
+
+@pytest.mark.parametrize(
+    ("spoil", "category"),
+    [
+        (lambda key: key.write_bytes(b"short"), "corrupt"),
+        (lambda key: key.mkdir(), "cannot_open"),
+        (lambda key: key.symlink_to("elsewhere"), "cannot_open"),
+    ],
+)
+def test_a_key_that_cannot_be_used_is_an_error(tmp_path, spoil, category):
+    """A key file that is cut off, or no file, is refused, so that no text counts as never forgotten."""
+    key = tmp_path / "memory.db.key"
+    spoil(key)
+    with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as store:
+        for ask in (store.forgotten, store.mark_forgotten):
+            with pytest.raises(StoreError) as raised:
+                ask(Owner(), [ULM])
+            assert (key, category) == (raised.value.place, raised.value.category)
+
+
+def test_a_key_that_cannot_be_made_is_an_error(tmp_path, monkeypatch):
+    """If the disk takes no key file, nothing is marked, and the error names the file."""
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as store:
+        monkeypatch.setattr("beaver_memory.store.sqlite.forgotten_key.create_once", full)
+        with pytest.raises(StoreError, match=r"memory\.db\.key"):
+            store.mark_forgotten(Owner(), [ULM])

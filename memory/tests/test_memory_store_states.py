@@ -14,6 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
 from memory_stores import NAMES, STORES
+from selection import campaign
 
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import Owner
@@ -148,7 +149,7 @@ class Stores(RuleBasedStateMachine):
         assert self.vectors == vectors
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*(name for name in NAMES if name != "postgres"), *campaign("postgres")])
 def test_stores(name):
     """A store and a dictionary agree after every step, and the store is whole at the end."""
     long = settings(max_examples=RUNS, stateful_step_count=STEPS)

@@ -18,6 +18,7 @@ from beaver_memory.errors import InvalidRequest, StoreError
 from beaver_memory.records import Owner, SessionSummary
 from beaver_memory.runtime import requests
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
+from beaver_memory.store.counts import RESTORE
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.store.sqlite.examination import Examination, examine
 from beaver_memory.store.sqlite.preparation import PACKAGE, make_unless_there_is_a_log
@@ -121,7 +122,7 @@ def test_flipped_bits(whole, tmp_path, seed, count):
             {},
             "1 of 12 memories of the user without a name vanished: restore the database from a backup.",
         ),
-        ("DELETE FROM people WHERE folded = 'ann'", {"Ann": COUNT}, "1 people have wrong counts."),
+        ("DELETE FROM people WHERE folded = 'ann'", {"Ann": COUNT}, f"1 people have wrong counts: {RESTORE}."),
     ],
 )
 def test_a_vanished_row_is_named(whole, tmp_path, statement, first, problem):

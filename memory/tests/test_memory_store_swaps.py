@@ -14,6 +14,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from selection import campaign
 
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
@@ -192,7 +193,7 @@ def two_writers(path, ways):
     return running
 
 
-@pytest.mark.parametrize("ending", ["-wal", "-shm"])
+@pytest.mark.parametrize("ending", ["-wal", *campaign("-shm")])
 def test_a_log_that_is_removed_under_two_writers(tmp_path, ending):
     """Both writers hear of it, go on afterwards, and lose no memory."""
     path = tmp_path / "memory.db"
@@ -230,7 +231,7 @@ def test_files_that_are_swapped_under_two_writers(tmp_path, seed):
     assert [[], []] == [each.lost(titles) for each in running]
 
 
-@pytest.mark.parametrize(("ending", "way"), IN_PLACE)
+@pytest.mark.parametrize(("ending", "way"), [IN_PLACE[0], *campaign(*IN_PLACE[1:])])
 def test_a_file_that_is_overwritten_under_two_writers(tmp_path, ending, way):
     """Each process whose memories are lost hears an error, and the store is sound afterwards."""
     path = tmp_path / "memory.db"
@@ -272,7 +273,8 @@ def come_and_go(path, chance, count):
         yield running
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(40, marks=pytest.mark.campaign)])
+@pytest.mark.campaign
+@pytest.mark.parametrize("count", [2, 40])
 def test_the_usual_life_of_the_files(tmp_path, count):
     """Processes that are killed, or close the store as the last one, cause no error in any other."""
     path = tmp_path / "memory.db"

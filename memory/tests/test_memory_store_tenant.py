@@ -185,3 +185,4 @@ def test_damaged_rows_of_a_tenant():
     server = Server()
     server.store.add([new("one", owner=ANN)], now=NOW)
     assert [] == server.store.damaged(ANN)
+    assert [] == server.store.damaged_among([1], looking(owners=(ANN,)))

@@ -70,6 +70,7 @@ print(json.dumps(found))
 BEFORE, AFTER = [["I live in Lisbon.", None]], [["I moved to Porto.", None]]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_kill_9_at_each_statement(tmp_path, kind):
     """Killed before any statement of the write, a process leaves what held before, or what holds after it."""

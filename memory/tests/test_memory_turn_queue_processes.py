@@ -16,7 +16,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import turn_queue_worker
-from selection import campaign
 from turn_queue_worker import opened, put
 
 from beaver_hostspecs.testing import FrozenClock
@@ -53,7 +52,8 @@ def captured_later(path):
         return waiting, rows, store.check()
 
 
-@pytest.mark.parametrize("kills", [2, *campaign(KILLS)])
+@pytest.mark.campaign
+@pytest.mark.parametrize("kills", [2, KILLS])
 def test_kills(tmp_path, kills):
     """Each turn that was durable before a kill is captured by a later process, as one memory, mentioned once."""
     chance, durable = random.Random(18), []
@@ -70,6 +70,7 @@ def test_kills(tmp_path, kills):
     assert kills <= len(durable)
 
 
+@pytest.mark.campaign
 def test_workers_side_by_side(tmp_path):
     """Processes that capture the same session at once capture each turn once."""
     turns = [f"t{number}" for number in range(12)]

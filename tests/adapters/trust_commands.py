@@ -88,6 +88,8 @@ COMMANDS = {
     "local undo": Row((), "-", "-"),
     "local unpin": Row(("1",), "private", "-"),
     "memory": Row(),
+    "memory erase": Row(("--subject", "none", "--dry-run")),
+    "memory export": Row(("--subject", "none", "--output", "none.zip")),
     "memory off": Row((), "-", "-"),
     "memory on": Row((), "-", "-"),
     "plugins": Row(),

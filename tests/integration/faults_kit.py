@@ -39,11 +39,14 @@ HANGING = frozenset({Fault.AWAIT_FOREVER, Fault.SLOW_CLEANUP, Fault.SWALLOW_CANC
 LOADING_HOOKS = ("describe", "configure", "provide_tools", "provide_commands", "start")
 """Hooks that are called while the plugin is loaded."""
 
-TURN_CASES = tuple(case for case in fault_cases() if case[1] not in (*LOADING_HOOKS, "stop", "provide_backup"))
+UNHOSTED_HOOKS = ("provide_backup", "subject_data")
+"""Hooks by which commands ask plugins without a host; see `test_cli_backup` and `test_cli_subject`."""
+
+TURN_CASES = tuple(case for case in fault_cases() if case[1] not in (*LOADING_HOOKS, "stop", *UNHOSTED_HOOKS))
 LOADING_CASES = tuple(case for case in fault_cases() if case[1] in LOADING_HOOKS)
 STOP_CASES = tuple(case for case in fault_cases() if case[1] == "stop")
 BACKUP_CASES = tuple(case for case in fault_cases() if case[1] == "provide_backup")
-"""No host asks for a backup; see `test_backup_faults`."""
+SUBJECT_CASES = tuple(case for case in fault_cases() if case[1] == "subject_data")
 
 
 async def _run_nothing(*_: object) -> object:

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hooks.audit.reader import TrailReader
 
@@ -50,6 +52,7 @@ def campaign(folder):
     return printed
 
 
+@pytest.mark.campaign
 async def test_kill_9_in_the_middle_of_runs(tmp_path):
     """Databases and chain are whole, every prompt in the session has its answer, and every printed answer is there."""
     started = time.perf_counter()

@@ -5,6 +5,7 @@ import json
 
 import attrs
 import pytest
+from integration.faults_kit import UNHOSTED_HOOKS
 
 from beaver_hooks.config import parse_config
 from beaver_hostspecs import (
@@ -27,7 +28,7 @@ PROMPT = "Where was the treaty signed?"
 ANSWER = "In the town hall, it seems."
 RECALLED = "The old cartographer of Ulm kept nine brass compasses behind the river gate."
 CONTRIBUTION = Contribution(references=[Reference(text=RECALLED, id="r1")])
-PLAIN_CASES = [case for case in fault_cases() if case[1] in PLAIN_HOOKS and case[1] != "provide_backup"]
+PLAIN_CASES = [case for case in fault_cases() if case[1] in PLAIN_HOOKS and case[1] not in UNHOSTED_HOOKS]
 
 
 def info(**deadlines):

@@ -50,6 +50,7 @@ def killed(writer, chance):
     return [line.strip() for line in lines] + rest.splitlines()
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", [1])
 async def test_kill_9_in_the_middle_of_turns(tmp_path, seed):
     """Two processes append to one session and are killed again and again: it is intact, whole, and complete."""

@@ -9,11 +9,15 @@ from typing import Any
 
 import pytest
 from processes import environment, run_beaver
+from selection import campaign
 from state.make import MEMORY_OFF, curated_files, unpack
 
 from beaver_hooks import Host
 
 HERE = Path(__file__).parent
+OLDEST = "2026-11-19-0c392ea"
+"""The earliest: its databases go through each migration that those of a later version go through."""
+
 STORED = sorted(path.name for path in HERE.iterdir() if (path / "state.tar.gz").exists())
 DISABLED = {"disabled"}
 """Plugin states that depend on the packages installed here."""
@@ -44,7 +48,7 @@ class Stored:
         return curated_files(self.root)
 
 
-@pytest.fixture(params=STORED)
+@pytest.fixture(params=[OLDEST, *campaign(*(each for each in STORED if each != OLDEST))])
 def stored(request, tmp_path):
     return Stored(request.param, tmp_path)
 

@@ -432,3 +432,55 @@ def test_a_program_that_does_not_count(path):
         add(database, "later")
 
     assert (["0", "1", "other", "later"], []) == (texts_in(path), losses_of(path))
+
+
+def large(database):
+    """Fill a database with some pages, and move them out of the log."""
+    written(database)
+    add(database, "x" * 40_000)
+    database.empty_log()
+
+
+def test_a_database_that_is_cut_while_it_is_open(path):
+    """The next write is refused before it is acknowledged, and a process that opens the database finds it damaged."""
+    with contextlib.suppress(DatabaseError), opened(path) as database:
+        large(database)
+        add(database, "later")
+        os.truncate(path, 3 * 4096)
+
+        assert "overwritten" == refusal(lambda: add(database, "lost"))
+    assert "corrupt" == refusal(lambda: texts_in(path))
+
+
+def test_a_checkpoint_without_room(path, tmp_path):
+    """A header that counts more pages than the file has is no fault as long as the log has them."""
+    with opened(path) as database:
+        large(database)
+        size = path.stat().st_size
+        add(database, "y" * 40_000)
+        pages = database.connection.execute("PRAGMA page_count").get
+        with path.open("r+b") as file:
+            # What a checkpoint has written when the disk is full.
+            file.seek(28)
+            file.write(pages.to_bytes(4))
+        add(database, "kept")
+        copy = copied(path, tmp_path / "copy")
+
+    assert size < pages * 4096
+    assert ["y" * 40_000, "kept"] == texts_in(copy)[-2:] == texts_in(path)[-2:]
+    assert [] == losses_of(copy)
+
+
+def test_a_database_that_another_program_makes_smaller(path):
+    """VACUUM of another program cuts the file, and no later write is refused for that."""
+    with opened(path) as database:
+        large(database)
+        size = path.stat().st_size
+        with contextlib.closing(connect(path)) as other:
+            other.execute("DELETE FROM notes WHERE length(text) > 9; VACUUM")
+            other.wal_checkpoint()
+        smaller = path.stat().st_size
+        add(database, "kept")
+
+    assert smaller < size
+    assert "kept" == texts_in(path)[-1]

@@ -3,6 +3,16 @@
 -- name: session_ids
 SELECT id FROM sessions ORDER BY number
 
+-- name: session_ids_of_user
+SELECT id FROM sessions WHERE user = ? ORDER BY number
+
+-- name: holdings
+SELECT 'conversations', count(*) FROM sessions WHERE user = :user
+UNION ALL
+SELECT 'messages', count(*) FROM messages WHERE session IN (SELECT number FROM sessions WHERE user = :user)
+UNION ALL
+SELECT 'hidden events', count(*) FROM events WHERE session IN (SELECT number FROM sessions WHERE user = :user)
+
 -- name: find_session
 SELECT number, user FROM sessions WHERE id = ?
 

@@ -32,9 +32,18 @@ def infos(connection: "apsw.Connection", limit: int, user: str | None) -> list[S
     return [_info(row) for row in rows]
 
 
-def session_ids(connection: "apsw.Connection") -> list[str]:
-    """Return the ids of all sessions, the oldest first."""
-    return [str(row[0]) for row in connection.execute(SQL["session_ids"]).fetchall()]
+def session_ids(connection: "apsw.Connection", user: str | None = None) -> list[str]:
+    """Return the ids of all sessions, or of all of a user, the oldest first."""
+    if user is None:
+        rows = connection.execute(SQL["session_ids"]).fetchall()
+    else:
+        rows = connection.execute(SQL["session_ids_of_user"], (user,)).fetchall()
+    return [str(row[0]) for row in rows]
+
+
+def holdings(connection: "apsw.Connection", user: str) -> dict[str, int]:
+    """Return how many sessions, messages and events a user has."""
+    return {noun: int(count) for noun, count in connection.execute(SQL["holdings"], {"user": user})}
 
 
 def messages(connection: "apsw.Connection", number: int, limit: int, damaged: DamagedMessages) -> tuple[Message, ...]:

@@ -23,6 +23,8 @@ from beaver_hooks.agent.sessions.sums import DamagedMessages
 from beaver_hooks.agent.sessions.texts import checked_id, new_session_id
 from beaver_hooks.agent.sessions.transactions import Work
 from beaver_hooks.agent.sessions.transfer import read_lines, session_lines
+from beaver_hooks.audit.events import AuditEvent, Facts
+from beaver_hooks.audit.trail import Trail
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import AuditUnavailable, Clock, Message, SystemClock, Trust
 from beaver_toolkit.sqlite.errors import DatabaseError, translated
@@ -66,6 +68,14 @@ class SessionStore:
             store._executor.shutdown()
             raise
         return store
+
+    def audit_damage(self, trail: Trail) -> None:
+        """Record each damaged message that is found from now on in an audit trail."""
+
+        def told(name: str, facts: Facts) -> None:
+            trail.append(AuditEvent(name=name, at=self._clock.now(), facts=facts))
+
+        self._damaged.told = told
 
     async def close(self) -> None:
         """Finish the pending work and close the database; closing again does nothing."""

@@ -1,10 +1,11 @@
 """Checksums of messages: a message that fails its own is not shown, and the log names it once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from beaver_hooks.agent.sessions.database import SQL
-from beaver_hooks.log import Log, make_log
+from beaver_hooks.audit.events import Facts
+from beaver_hooks.log import make_log
 from beaver_toolkit.row_checksums import row_checksum
 from beaver_toolkit.sqlite.connections import integrity_problems
 from beaver_toolkit.sqlite.migrations import version_of
@@ -22,19 +23,27 @@ AT_ONCE = 1_000
 class DamagedMessages:
     """The messages that were found damaged. Used by one thread.
 
-    Args:
-        log: takes a warning for each message that was not known, and for each session that lost messages.
+    Attributes:
+        told: receives the name and the facts of an event for each message that was not known, and for each session that
+            lost messages. The log takes a warning in any case.
     """
 
-    def __init__(self, log: Log | None = None) -> None:
-        self._log = make_log() if log is None else log
+    def __init__(self) -> None:
+        self.told: Callable[[str, Facts], object] = _nothing
+        self._log = make_log()
         self._known: set[tuple[str, int]] = set()
 
     def note(self, what: str, number: int) -> None:
         """Note a `message` that is damaged or a `session` that lost messages, by its number."""
         if (what, number) not in self._known:
             self._known.add((what, number))
-            self._log.warning(f"{what}_damaged", number=number, remedy="run `beaver doctor`")
+            facts: Facts = {"number": number, "remedy": "run `beaver doctor`"}
+            self._log.warning(f"{what}_damaged", **facts)
+            self.told(f"{what}_damaged", facts)
+
+
+def _nothing(_name: str, _facts: Facts) -> None:
+    """Receive nothing."""
 
 
 def message_checksum(row: Sequence[Any]) -> int:

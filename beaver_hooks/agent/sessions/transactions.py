@@ -196,9 +196,22 @@ class Work:
         with self._moment():
             return tuple(search(self._connection, query, limit, scope, self._damaged))
 
-    def session_ids(self) -> tuple[str, ...]:
-        """Return all ids."""
-        return tuple(reads.session_ids(self._connection))
+    def session_ids(self, user: str | None = None) -> tuple[str, ...]:
+        """Return all ids, or those of a user."""
+        return tuple(reads.session_ids(self._connection, user))
+
+    def holdings(self, user: str) -> dict[str, int]:
+        """Return how many sessions, messages and events a user has."""
+        with self._moment():
+            return reads.holdings(self._connection, user)
+
+    def delete_those_of(self, user: str) -> None:
+        """Delete the sessions of a user, without traces in the files."""
+        with self._database.writing() as connection:
+            for session in reads.session_ids(connection, user):
+                writes.delete(connection, self._find(session)[0])
+            connection.execute(SQL["optimise_words"])
+        self._empty_log()
 
     def take_in(self, *, incoming: Incoming, replace: bool, total: ImportReport) -> ImportReport:
         """Store one imported session; return the total with it."""

@@ -7,7 +7,7 @@ from typing import Any
 from beaver_hooks.audit.reader import TrailReader
 from beaver_hooks.cli.absence import Absence
 from beaver_hooks.cli.checks.findings import Finding, Level, ok, warning
-from beaver_hooks.receipts.health import UNCONFIRMED, UNREADABLE, Health, from_json
+from beaver_hooks.receipts.health import DAMAGE, LOSSES, UNCONFIRMED, UNREADABLE, Health, from_json
 from beaver_hooks.receipts.recorder import HOST
 from beaver_hooks.receipts.suspension import BLOCKED
 from beaver_hostspecs import AuditUnavailable
@@ -37,6 +37,10 @@ def _remedy(name: str, health: Health) -> str:
         return "run: beaver trust --files"
     if UNREADABLE in health.faults.values():
         return f"`beaver memory {name} show` names the file and the remedy"
+    if LOSSES in health.faults.values():
+        return "`beaver doctor` names the database and the remedy"
+    if DAMAGE in health.faults.values():
+        return "`beaver memory check` names the rows and the remedy, and clears this when it finds none"
     if not health.suspension.active:
         return "see `beaver audit tail`, and fix the cause; the next success clears this"
     if health.suspension.category == BLOCKED:
@@ -64,4 +68,8 @@ def _kept(name: str, body: Mapping[str, Any], absence: Absence, *, wanted: bool)
     gone = absence.text(name, health)
     if gone and health.state == "degraded" and absence.is_recent(name, health):
         return warning(f"plugin {name}", gone, _remedy(name, health))
-    return ok(f"plugin {name}", gone) if gone else examine(name, health, wanted=wanted, degraded="problem")
+    if gone:
+        return ok(f"plugin {name}", gone)
+    if not health.suspension.active and {*health.faults.values()} == {LOSSES}:
+        return ok(f"plugin {name}", "its last start missed commits; a loss that you have not accepted is listed above")
+    return examine(name, health, wanted=wanted, degraded="problem")

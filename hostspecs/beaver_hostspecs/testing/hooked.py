@@ -14,7 +14,7 @@ from beaver_hostspecs.reports import Report
 from beaver_hostspecs.testing.signals import Signal
 from beaver_hostspecs.turns import Answer, Compaction, DropReason, ToolResult, Turn
 
-PLAIN_HOOKS = ("describe", "configure", "provide_tools", "provide_commands", "provide_backup")
+PLAIN_HOOKS = ("describe", "configure", "provide_tools", "provide_commands", "provide_backup", "subject_data")
 """The hooks that are plain functions."""
 
 COROUTINE_HOOKS = (
@@ -91,6 +91,11 @@ class HookedPlugin(ABC):
     def provide_backup(self) -> object:
         """Answer as the subclass says."""
         return self.answer_now(self._noted("provide_backup"))
+
+    @hookimpl
+    def subject_data(self) -> object:
+        """Answer as the subclass says."""
+        return self.answer_now(self._noted("subject_data"))
 
     @hookimpl
     async def start(self) -> object:

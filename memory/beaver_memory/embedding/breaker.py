@@ -22,7 +22,7 @@ from typing import cast
 
 from beaver_hostspecs import Clock
 from beaver_memory.embedding.errors import Category, EmbeddingError, failure
-from beaver_memory.embedding.protocol import Embedder, Identity, Vector
+from beaver_memory.embedding.protocol import Embedder, Identity, TokenEmbedder, TokenEmbedding, Vector, with_tokens
 from beaver_toolkit.breaker import CLOSED, BreakerPolicy, BreakerState, admit, after_failure
 
 AT_ONCE = 8
@@ -75,6 +75,22 @@ class Breaker:
         vectors = self._embedder.embed_passages(texts)
         self._answered()
         return vectors
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether the inner embedder returns the vectors of tokens."""
+        return with_tokens(self._embedder) is not None
+
+    def embed_query_tokens(self, text: str) -> TokenEmbedding:
+        """Return a query and its tokens; see `TokenEmbedder`."""
+        with self._asked():
+            return cast("TokenEmbedder", self._embedder).embed_query_tokens(text)
+
+    def embed_passage_tokens(self, texts: Sequence[str]) -> list[TokenEmbedding]:
+        """Return passages and their tokens; see `TokenEmbedder`."""
+        found = cast("TokenEmbedder", self._embedder).embed_passage_tokens(texts)
+        self._answered()
+        return found
 
     def probe(self) -> bool:
         """Probe, if the breaker is open and a probe is due; return whether the embedder answered."""

@@ -46,11 +46,21 @@ class OnnxEncoder:
         self._lock = threading.Lock()
         self._loaded: tuple[Any, Any, frozenset[str]] | None = None
 
-    def encode(self, texts: Sequence[str], purpose: Purpose) -> NDArray[Any]:  # noqa: ARG002 - told by the prefix
+    def encode(self, texts: Sequence[str], purpose: Purpose) -> NDArray[Any]:
         """Return the vectors of the texts; see `Encoder`."""
+        return np.stack([vector for vector, _ in self.encode_tokens(texts, purpose, skip=0)])
+
+    def encode_tokens(
+        self,
+        texts: Sequence[str],
+        purpose: Purpose,  # noqa: ARG002 - told by the prefix
+        *,
+        skip: int,
+    ) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+        """Return the vectors of the texts and of their tokens; see `TokenEncoder`."""
         session, tokenizer, inputs = self._load()
         try:
-            return np.stack([_vector(session, inputs, tokenizer.encode(text)) for text in texts])
+            return [_vectors(session, inputs, tokenizer.encode(text), skip) for text in texts]
         except Exception as error:
             # The runtime raises bare exceptions; none of them holds the text.
             raise failure(
@@ -93,11 +103,14 @@ class OnnxEncoder:
         return session, tokenizer, frozenset(each.name for each in session.get_inputs())
 
 
-def _vector(session: Any, inputs: frozenset[str], encoding: Any) -> NDArray[Any]:
+def _vectors(session: Any, inputs: frozenset[str], encoding: Any, skip: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the mean of the last layer, and its rows for the words behind the first characters."""
     ids = np.array([encoding.ids], dtype=np.int64)
     mask = np.array([encoding.attention_mask], dtype=np.int64)
     given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
     last = session.run(None, {name: value for name, value in given.items() if name in inputs})[0]
     weights = mask[0].astype(np.float32)
-    mean: NDArray[Any] = weights @ last[0] / weights.sum()
-    return mean
+    said = [not special for special in encoding.special_tokens_mask]
+    words = np.array(said) & (np.array(encoding.offsets)[:, 0] >= skip)
+    # A text may have no token of its own.
+    return weights @ last[0] / weights.sum(), last[0][words] if words.any() else last[0]

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 import attrs
 import numpy as np
@@ -83,6 +83,42 @@ class Embedder(Protocol):
         """Release connections and models. Closing again does nothing."""
 
 
+@attrs.frozen(kw_only=True, eq=False)
+class TokenEmbedding:
+    """A text as a vector, and as the vectors of its tokens.
+
+    Attributes:
+        vector: the vector that `Embedder` returns for the text.
+        tokens: one row of length 1 for each token; at least one.
+    """
+
+    vector: Vector
+    tokens: Vector
+
+
+class TokenEmbedder(Embedder, Protocol):
+    """An embedder that may return the vectors of tokens as well, from one run of its model.
+
+    Attributes:
+        has_tokens: whether it does; if not, the other methods raise `NotImplementedError`.
+    """
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether it returns the vectors of tokens."""
+
+    def embed_query_tokens(self, text: str) -> TokenEmbedding:
+        """Return a query and its tokens; see `Embedder.embed_query`."""
+
+    def embed_passage_tokens(self, texts: Sequence[str]) -> list[TokenEmbedding]:
+        """Return passages and their tokens, in order; see `Embedder.embed_passages`."""
+
+
+def with_tokens(embedder: Embedder | None) -> TokenEmbedder | None:
+    """Return the embedder if it returns the vectors of tokens, else `None`."""
+    return cast("TokenEmbedder", embedder) if getattr(embedder, "has_tokens", False) else None
+
+
 class Encoder(Protocol):
     """The part of an embedder that each provider implements; `CheckedEmbedder` does the rest. Thread-safe."""
 
@@ -95,6 +131,24 @@ class Encoder(Protocol):
 
     def close(self) -> None:
         """Release everything. Closing again does nothing."""
+
+
+class TokenEncoder(Encoder, Protocol):
+    """An encoder whose model returns a vector for each token."""
+
+    def encode_tokens(
+        self, texts: Sequence[str], purpose: Purpose, *, skip: int
+    ) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+        """Return for each text what `encode` returns, and one row for each of its tokens.
+
+        Args:
+            texts: the texts; see `encode`.
+            purpose: their purpose.
+            skip: characters at the beginning of each text, the prefix, whose tokens are left out.
+
+        Raises:
+            EmbeddingError: the texts cannot be embedded.
+        """
 
 
 class Trace(Protocol):

@@ -1,6 +1,7 @@
 """Finds the statements of a conversation that are worth remembering, and stores what the gates admit. Blocking."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import attrs
@@ -138,6 +139,7 @@ class Captures:
             when=self._clock.now(),
             was_injected=was_injected,
             messages=tuple(each.text for each in request.said),
+            was_forgotten=partial(self._engine.was_forgotten, owner),
             known=tuple(known),
         )
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from beaver_memory.capture.sentences import sentences
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import InvalidRequest
 from beaver_memory.records import Memory, Owner
@@ -34,7 +35,10 @@ class Erasure:
             return ForgetReport(memories=tuple(self._selected(request)))
         ids = [each.id for each in self._selected(request)] if _selects(request) else [*request.ids]
         before = self._traces(ids, request)
-        summaries = self._drop_summaries(self._engine.get(ids, request.own)) if ids else 0
+        found = self._engine.get(ids, request.own) if ids else []
+        # First: a failure then forgets nothing, and the mark of a memory that stays does no harm.
+        self._engine.mark_forgotten(found, statements_of)
+        summaries = self._drop_summaries(found)
         gone = self._engine.forget(ids, request.own) if ids else []
         if gone:
             summaries += sum(map(self._drop_orphans, request.own.owners))
@@ -107,6 +111,12 @@ def files_of(location: Location) -> Iterator[tuple[str, Path]]:
             yield "copies before migrations", path
         for path in sorted(database.parent.glob(f"{database.name}-wal.*")):
             yield "damaged logs", path
+
+
+def statements_of(memory: Memory) -> Iterator[str]:
+    """Yield the statements of a memory that capture could find again."""
+    yield from (memory.title, *memory.facts)
+    yield from (each.text for each in sentences(memory.narrative))
 
 
 def texts_of(memory: Memory) -> Iterator[str]:

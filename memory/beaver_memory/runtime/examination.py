@@ -3,19 +3,30 @@
 from pathlib import Path
 
 from beaver_memory.errors import StoreError
+from beaver_memory.runtime.gates import WriteGate
+from beaver_memory.store.joint import PERSONAL_IDS
 from beaver_memory.store.sqlite.examination import Examination, examine
+from beaver_toolkit.redaction.redactor import Redactor
 
 __all__ = ["Examination", "examined"]
 
 
-def examined(path: Path) -> Examination:
+def examined(path: Path, *, of_person: bool = False) -> Examination:
     """Return the examination of a database; a fault that stops it is itself a problem.
+
+    A memory is refused that holds a secret by the rules of today.
+
+    Args:
+        path: the database.
+        of_person: whether it is that of the person, beside one of a project, so that its ids are shown with an offset.
 
     Raises:
         StoreError: it cannot be read for a reason other than damage; says why.
     """
+    gate = WriteGate(Redactor())
     try:
-        return examine(path)
+        refuses, shift = (lambda memory: gate.refusal(memory) is not None), PERSONAL_IDS if of_person else 0
+        return examine(path, refuses=refuses, shift=shift)
     except StoreError as error:
         if error.category != "corrupt":
             raise

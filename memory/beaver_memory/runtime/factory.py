@@ -5,13 +5,16 @@ from collections.abc import Mapping
 
 import attrs
 
-from beaver_memory.embedding.protocol import Embedder
+from beaver_memory.embedding.protocol import Embedder, with_tokens
 from beaver_memory.engine import MemoryEngine
+from beaver_memory.reranker import NO_TOKENS
 from beaver_memory.runtime.embedders import Embedders, make_embedders
 from beaver_memory.runtime.profile import Location, Profile, RuntimeServices
 from beaver_memory.runtime.stores import open_stores
-from beaver_memory.runtime.troubles import EMBEDDER
+from beaver_memory.runtime.troubles import EMBEDDER, RERANKER
 from beaver_toolkit.workers import THREADS
+
+_NO_TOKENS_REMEDY = "run `beaver memory embedder install e5-small`, or set memory.local.recall.reranker to `none`"
 
 
 @attrs.frozen(kw_only=True)
@@ -47,6 +50,8 @@ def open_engine(profile: Profile, location: Location, services: RuntimeServices)
         folders=location.model_folders,
     )
     _tell(embedders, services)
+    if profile.reranker == "tokens" and with_tokens(embedders.current) is None:
+        _tell_of_no_tokens(embedders, services)
     with contextlib.ExitStack() as opened:
         for each in (embedders.current, embedders.previous):
             if each is not None:
@@ -62,6 +67,7 @@ def open_engine(profile: Profile, location: Location, services: RuntimeServices)
             nearest=stores.nearest,
             indexes=stores.indexes,
             view=stores.view,
+            reranker=profile.reranker,
             clock=services.clock,
             trace=services.trace,
         )
@@ -92,3 +98,11 @@ def _tell(embedders: Embedders, services: RuntimeServices) -> None:
         dimensions=identity.dimensions if identity else None,
         changed=embedders.previous is not None,
     )
+
+
+def _tell_of_no_tokens(embedders: Embedders, services: RuntimeServices) -> None:
+    """Report that memories are not ranked again by their tokens, and the remedy."""
+    provider = "none" if embedders.current is None else embedders.current.identity.provider
+    facts = {"reranker": "tokens", "provider": provider, "category": NO_TOKENS, "remedy": _NO_TOKENS_REMEDY}
+    services.report.event("memory_reranker_unavailable", **facts)
+    services.troubles.began(RERANKER, NO_TOKENS, services.report)

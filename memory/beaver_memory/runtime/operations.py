@@ -238,6 +238,7 @@ class Operations:
                 minimum_score=least,
                 formula=self._profile.formula,
                 explain=request.explain,
+                seconds=request.seconds,
             )
         )
         return RecallReport(
@@ -245,6 +246,7 @@ class Operations:
             keyword_only=answer.keyword_only,
             without_index=answer.without_index,
             candidates=answer.total,
+            not_reranked=answer.not_reranked,
         )
 
     def project(self, request: ProjectionRequest) -> ProjectionReport:
@@ -260,8 +262,12 @@ class Operations:
         )
 
     def get(self, request: GetRequest) -> MemoriesReport:
-        """Return memories by their ids."""
-        return MemoriesReport(memories=tuple(self.engine.get(list(dict.fromkeys(request.ids)), request.visible)))
+        """Return memories by their ids, and which of them are damaged."""
+        ids = list(dict.fromkeys(request.ids))
+        found = self.engine.get(ids, request.visible)
+        missing = {*ids} - {memory.id for memory in found}
+        damaged = self.engine.store.damaged_among(sorted(missing), request.visible) if missing else ()
+        return MemoriesReport(memories=tuple(found), damaged=tuple(damaged))
 
     def list(self, request: ListRequest) -> MemoriesReport:
         """Return the newest memories."""
@@ -310,11 +316,10 @@ class Operations:
         """Return figures about the memory."""
         store = self.engine.store
         owners = () if request.owners is not None and not request.every_owner else tuple(store.owners())
-        identity = None if self._embedder is None else self._embedder.identity
         return InspectionReport(
             count=sum(map(store.count, owners if request.owners is None else request.owners)),
             owners=owners if request.every_owner else (),
-            to_be_embedded=None if identity is None or not request.embeddings else store.pending(None, identity.key),
+            to_be_embedded=None if self._embedder is None or not request.embeddings else self.engine.pending(),
             embedder=self.embedder,
             troubles=self.troubles.now,
             store=self.engine.stats() if request.figures else {},

@@ -31,7 +31,7 @@ NOWHERE = Path(os.devnull)
 Vectors = Literal["bytes", "sqlite-vec"]
 Formula = Literal["context", "weighted", "seed-002", "seed-003", "rrf"]
 
-
+Reranker = Literal["none", "tokens"]
 Extractors = Literal["rules", "model", "hybrid"]
 
 
@@ -71,6 +71,7 @@ class Profile:
         embedding: what turns texts into vectors.
         vectors: what finds the nearest vectors: `bytes`, the index itself, or `sqlite-vec`, a table in the database.
         formula: the formula of ranking.
+        reranker: what ranks the first memories of a search again: `tokens`, or `none`.
         capture: how it learns.
         redaction: what counts as a secret, which is never stored.
         withheld: the names of operations that this memory does not carry out.
@@ -80,6 +81,7 @@ class Profile:
     embedding: EmbeddingSettings = field(factory=EmbeddingSettings)
     vectors: Vectors = field(default="bytes", validator=in_(get_args(Vectors)))
     formula: Formula = field(default="context", validator=in_(get_args(Formula)))
+    reranker: Reranker = field(default="none", validator=in_(get_args(Reranker)))
     capture: CaptureProfile = field(factory=CaptureProfile)
     redaction: Policy = field(factory=Policy)
     withheld: frozenset[str] = field(default=frozenset(), converter=frozenset)

@@ -7,6 +7,7 @@ import re
 import secrets
 import string
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 
 import attrs
 
@@ -20,9 +21,11 @@ from beaver_memory.runtime.operations import Operations
 from beaver_memory.runtime.reports import ForgetReport
 from beaver_memory.runtime.requests import ExportRequest, ForgetRequest, RecallRequest, RecoverRequest, WriteRequest
 
-THROWAWAY = Owner(user="beaver-proof-b1f46d0e-throwaway")
-"""The owner of planted memories, by a name that no user has. It exists while a proof runs; the next proof removes one
-that an interruption left."""
+THROWAWAY = "beaver-proof-b1f46d0e-throwaway"
+"""The beginning of the names of throwaway owners, which no user has."""
+
+STRAY = timedelta(days=1)
+"""The age from which an owner counts as left by an interrupted proof."""
 
 LETTERS = 14
 """Random letters of a planted word."""
@@ -36,6 +39,7 @@ TOGETHER = 4
 MOST_SEQUENCES = 400
 """Sequences that are looked for; of more, some are chosen evenly."""
 
+_MOMENT = "%Y%m%dT%H%M%SZ"
 _WORD = re.compile(r"\S+")
 
 
@@ -52,9 +56,19 @@ class Sentinel:
     needles: tuple[Needle, ...] = attrs.field(repr=False)
 
 
-def plant(operations: Operations) -> Sentinel:
-    """Write memories with random words, and give them all that a memory can have: history, summary, approval, index."""
-    remove(operations)
+def throwaway(now: datetime) -> Owner:
+    """Return the owner of planted memories of one proof: no other proof has the same one."""
+    return Owner(user=f"{THROWAWAY}-{now.astimezone(UTC):{_MOMENT}}-{secrets.token_hex(8)}")
+
+
+def plant(operations: Operations, owner: Owner) -> Sentinel:
+    """Write memories with random words, and give them all that a memory can have: history, summary, approval, index.
+
+    The memories that interrupted proofs have left are removed before.
+    """
+    for each in operations.engine.store.owners():
+        if _is_stray(each, operations.clock.now()):
+            remove(operations, each)
     first, second, third = words = tuple(map(_random_word, range(3)))
     said = f"{first} {second} {third}"
     new = NewMemory(
@@ -62,7 +76,7 @@ def plant(operations: Operations) -> Sentinel:
         narrative=f"About {said}.",
         facts=(said,),
         summary=said,
-        owner=THROWAWAY,
+        owner=owner,
         session=first,
         tags=(second,),
         keywords=(third,),
@@ -72,33 +86,33 @@ def plant(operations: Operations) -> Sentinel:
     )
     waiting = attrs.evolve(new, title=f"waiting {said}", tags=(PENDING,), valid_from=PENDING_FROM)
     written = operations.write(WriteRequest(memories=[new, waiting])).outcomes
-    own = _own(operations)
+    own = _own(operations, owner)
     operations.engine.change(written[0].id, own, event="UPDATE", title=f"{said} changed")
     operations.correct(CorrectRequest(ids=[written[0].id], text=f"corrected {said}", own=own))
     summary = SessionSummary(session=first, request=said, created_at=operations.clock.now())
-    operations.engine.store.summarise(THROWAWAY, summary)
-    found(operations, words)
-    operations.recover(RecoverRequest(owners=(THROWAWAY,), embed=False, reindex=True))
+    operations.engine.store.summarise(owner, summary)
+    found(operations, owner, words)
+    operations.recover(RecoverRequest(owners=(owner,), embed=False, reindex=True))
     return Sentinel(words=words, needles=tuple(_needles(operations, words)))
 
 
-def found(operations: Operations, words: Sequence[str]) -> int:
+def found(operations: Operations, owner: Owner, words: Sequence[str]) -> int:
     """Return how many memories a search for words finds: by rank, and by the word index."""
-    own = _own(operations)
+    own = _own(operations, owner)
     ranked = (RecallRequest(query=word, visible=own) for word in words)
     exact = (RecallRequest(query=f'"{word}"', operators=True, visible=own) for word in words)
     return sum(len(operations.recall(each).hits) for each in (*ranked, *exact))
 
 
-def forget(operations: Operations) -> ForgetReport:
+def forget(operations: Operations, owner: Owner) -> ForgetReport:
     """Forget the planted memories."""
-    return operations.forget(ForgetRequest(own=_own(operations), every=True))
+    return operations.forget(ForgetRequest(own=_own(operations, owner), every=True))
 
 
-def remove(operations: Operations) -> None:
-    """Remove the throwaway owner with all that is left of it."""
-    forget(operations)
-    operations.engine.drop_owner(THROWAWAY)
+def remove(operations: Operations, owner: Owner) -> None:
+    """Remove a throwaway owner with all that is left of it."""
+    forget(operations, owner)
+    operations.engine.drop_owner(owner)
 
 
 def distinctive(operations: Operations, memories: Iterable[Memory]) -> tuple[Needle, ...]:
@@ -128,7 +142,7 @@ def _sequences(text: str) -> Iterator[str]:
 
 
 def _pages(operations: Operations) -> Iterator[Sequence[Memory]]:
-    view, cursor = attrs.evolve(_own(operations), owners=()), ""
+    view, cursor = Filters(owners=(), lapsed=True, now=operations.clock.now()), ""
     while True:
         page = operations.export(ExportRequest(visible=view, every_owner=True, cursor=cursor))
         yield page.memories
@@ -137,8 +151,20 @@ def _pages(operations: Operations) -> Iterator[Sequence[Memory]]:
         cursor = page.next_cursor
 
 
-def _own(operations: Operations) -> Filters:
-    return Filters(owners=(THROWAWAY,), lapsed=True, now=operations.clock.now())
+def _own(operations: Operations, owner: Owner) -> Filters:
+    return Filters(owners=(owner,), lapsed=True, now=operations.clock.now())
+
+
+def _is_stray(owner: Owner, now: datetime) -> bool:
+    """Return whether an owner is that of a proof which ended without removing it."""
+    if owner.tenant or not owner.user.startswith(THROWAWAY):
+        return False
+    try:
+        begun = datetime.strptime(owner.user.split("-")[-2], _MOMENT).replace(tzinfo=UTC)
+    except ValueError:
+        # Of an earlier version, whose proofs had one owner.
+        return owner.user == THROWAWAY
+    return now - begun > STRAY
 
 
 def _random_word(_: int) -> str:

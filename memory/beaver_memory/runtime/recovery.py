@@ -46,7 +46,7 @@ class Recovery:
             return EmbedReport()
         done = self._engine.embed(limit=request.limit, owners=request.owners) if request.limit else 0
         owners = (None,) if request.owners is None else request.owners
-        left = sum(self._engine.store.pending(owner, self._embedder.identity.key) for owner in owners)
+        left = sum(map(self._engine.pending, owners))
         return EmbedReport(embedded=done, pending=left, embedder=self.embedder_name or "")
 
     def embed_some(self) -> int:

@@ -60,12 +60,14 @@ class RecallReport:
         keyword_only: why only words were searched for although there is an embedder, or `None`.
         without_index: why no index could be built, so that the words in the store were searched, or `None`.
         candidates: how many memories were compared.
+        not_reranked: why the memories were not ranked again by their tokens although that is switched on, or `None`.
     """
 
     hits: tuple[Hit, ...] = ()
     keyword_only: str | None = None
     without_index: str | None = None
     candidates: int = 0
+    not_reranked: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -92,10 +94,12 @@ class MemoriesReport:
     Attributes:
         memories: those that the caller may see.
         has_more: whether there are more than the request asked for.
+        damaged: the ids that were asked for and fail their checksums; none unless the caller may see all stores.
     """
 
     memories: tuple[Memory, ...] = ()
     has_more: bool = False
+    damaged: tuple[int, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

@@ -94,6 +94,7 @@ class RecallRequest:
         max_tokens: the most tokens of all hits together; the first hit is always returned.
         minimum_score: the lowest score of a hit, 0 to 1; unless given, one that leaves out what does not fit.
         explain: whether each hit shows the share of each signal.
+        seconds: the time that the caller has; memories that are found late in it are not ranked again by tokens.
     """
 
     query: str = field(default="", validator=_text(LONGEST_QUERY))
@@ -103,6 +104,7 @@ class RecallRequest:
     max_tokens: int | None = field(default=None, validator=optional(and_(instance_of(int), ge(1))))
     minimum_score: float | None = field(default=None, validator=optional(and_(instance_of((int, float)), ge(0), le(1))))
     explain: bool = False
+    seconds: float | None = field(default=None, validator=optional(and_(instance_of((int, float)), ge(0))))
 
 
 @attrs.frozen(kw_only=True)

@@ -19,6 +19,9 @@ EMBEDDING = "embedding"
 INDEX = "index"
 """While no index can be built."""
 
+RERANKER = "reranker"
+"""While memories cannot be ranked again by their tokens; it lasts until the memory is opened again."""
+
 SQLITE_VEC = "sqlite_vec"
 """While the configured extension cannot be used."""
 

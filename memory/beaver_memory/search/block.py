@@ -10,7 +10,7 @@ import numpy as np
 from beaver_memory.records import Store
 
 COLUMNS = {
-    "ids": "i8", "passages": "u2", "lengths": "u2", "digests": "u4",
+    "ids": "i8", "passages": "u2", "lengths": "u2", "traits": "u2", "digests": "u4",
     "sessions": "u8", "speakers": "u8",
     "created": "f8", "updated": "f8", "expires": "f8", "valid_from": "f8", "valid_until": "f8",
     "mentions": "u4", "importance": "f4", "confidence": "f4", "pinned": "u1",

@@ -22,7 +22,7 @@ from beaver_memory.search.block import (
 from beaver_memory.search.terms import hash_of, label_hashes, name_hash, unpack
 from beaver_memory.store.protocol import IndexRow
 
-_ONE_PASSAGE = struct.Struct("<HII")
+_ONE_PASSAGE = struct.Struct("<HIHH")
 _ENTRY = 9
 """Bytes of one term of a passage."""
 
@@ -86,6 +86,7 @@ class _Texts:
         self.passages: list[int] = []
         self.sizes: list[int] = []
         self.lengths: list[int] = []
+        self.traits: list[int] = []
         self.digests: list[int] = []
         self.hashes: list[bytes] = []
         self.counts: list[bytes] = []
@@ -93,11 +94,11 @@ class _Texts:
     def add(self, packed: bytes) -> None:
         """Add the terms of a memory."""
         if len(packed) >= _ONE_PASSAGE.size:
-            number, size, length = _ONE_PASSAGE.unpack_from(packed)
+            number, size, length, traits = _ONE_PASSAGE.unpack_from(packed)
             if number == 1 and len(packed) == _ONE_PASSAGE.size + _ENTRY * size:
                 end = _ONE_PASSAGE.size + 8 * size
                 self.passages.append(1)
-                self._passage(size, length, packed[_ONE_PASSAGE.size : end], packed[end:])
+                self._passage((size, length, traits), packed[_ONE_PASSAGE.size : end], packed[end:])
                 return
         self._each(packed)
 
@@ -108,14 +109,16 @@ class _Texts:
             found = []
         self.passages.append(max(1, len(found)))
         for each in found:
-            self._passage(len(each.hashes), each.length, each.hashes.tobytes(), each.counts.tobytes())
+            self._passage((len(each.hashes), each.length, each.traits), each.hashes.tobytes(), each.counts.tobytes())
         if not found:
             # Unreadable terms count as no terms; a search finds the memory by its vector and beside others.
-            self._passage(0, 0, b"", b"")
+            self._passage((0, 0, 0), b"", b"")
 
-    def _passage(self, size: int, length: int, hashes: bytes, counts: bytes) -> None:
+    def _passage(self, head: tuple[int, int, int], hashes: bytes, counts: bytes) -> None:
+        size, length, traits = head
         self.sizes.append(size)
         self.lengths.append(length)
+        self.traits.append(traits)
         self.digests.append(crc32(counts, crc32(hashes)))
         self.hashes.append(hashes)
         self.counts.append(counts)
@@ -195,6 +198,7 @@ def _block(rows: Sequence[IndexRow], texts: _Texts, marks: _Marks) -> Block:
         columns[name] = shape.spread(np.array(values, COLUMNS[name]))
     columns["passages"] = shape.numbers().astype("u2")
     columns["lengths"] = np.clip(np.array(texts.lengths, "i8"), 1, LONGEST).astype("u2")
+    columns["traits"] = np.array(texts.traits, "u2")
     columns["digests"] = np.array(texts.digests, "u4")
     sessions, earlier, later = linked(columns)
     return Block(

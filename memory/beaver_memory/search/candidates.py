@@ -29,6 +29,7 @@ CARRIED = (
     "passages",
     "sessions",
     "speakers",
+    "traits",
     "updated",
     "mentions",
     "importance",

@@ -10,15 +10,33 @@ import numpy as np
 
 from beaver_memory.embedding.calibration import UNKNOWN, Scale
 from beaver_memory.search.candidates import Candidates
+from beaver_memory.search.intent import Intent
 from beaver_memory.search.score_shares import Shares
-from beaver_memory.search.signals import nearness, recency, reciprocal, speaking, spread, together
+from beaver_memory.search.signals import (
+    beside,
+    nearness,
+    recency,
+    reciprocal,
+    size,
+    speaking,
+    spread,
+    stated,
+    together,
+)
+from beaver_memory.search.traits import ASKS, FIRST, NUMBER, RULE, TIME
 
 DIRECT = 4
 """How steeply the text of a memory replaces its context: hardly for half a fit, wholly for a whole one."""
 
+FIT = 0.8
+"""Text and context together from which on the speaker and the traits of a memory count in full."""
+
 TENFOLD = math.log(10)
 
 TINY = 1e-9
+
+BOOSTS = ("size", "mentions", "importance", "confidence", "pinned", "recency")
+"""Shares that do not depend on the query."""
 
 
 @attrs.frozen(kw_only=True)
@@ -29,8 +47,15 @@ class Weights:
         lexical, semantic: the two channels, 1 together; unless both are given, the scale of the embedder gives them. If
         one channel is missing, the other one counts for both.
         neighbour: the better one of the turns before and after in the session.
+        before: the turn before the one before.
+        answer: the turn before, if it ends with a question.
         session: how well the best memories of the session score.
-        speaker: the query names the speaker of the memory.
+        speaker: the query names the speaker of the memory, or speaks of its asker in the first person.
+        first_person, statement: such a speaker speaks of himself; makes a statement of many words.
+        rule: a standing rule of the asker, or of no named speaker.
+        time, when: the memory names a time; the query asks for one, too.
+        number: the memory has a number, and the query asks for one.
+        size: taken for each doubling of the passages of a memory: of many passages one is near by chance.
         mentions, importance, confidence, pinned: bounded boosts.
         recency: breaks ties.
     """
@@ -38,8 +63,17 @@ class Weights:
     lexical: float | None = None
     semantic: float | None = None
     neighbour: float = 0.5
+    before: float = 0.1
+    answer: float = 0.1
     session: float = 0.8
     speaker: float = 0.3
+    first_person: float = 0.1
+    statement: float = 0.2
+    rule: float = 0.2
+    time: float = 0.05
+    when: float = 0.2
+    number: float = 0.1
+    size: float = 0.05
     mentions: float = 0.02
     importance: float = 0.04
     confidence: float = 0.02
@@ -49,7 +83,12 @@ class Weights:
     @property
     def context(self) -> float:
         """The most that the whole context of a memory can add."""
-        return self.neighbour + self.session
+        return self.neighbour + self.before + self.answer + self.session
+
+    @property
+    def speech(self) -> float:
+        """The most that speaker and traits of a memory can add to nearly any query."""
+        return self.speaker + self.first_person + self.statement
 
     def vectors(self, scale: Scale) -> float:
         """Return the weight of vectors; words have the rest."""
@@ -75,39 +114,41 @@ class Formula(Protocol):
     """Ranks candidates."""
 
     def __call__(
-        self, found: Candidates, names: np.ndarray, now: float, weights: Weights, scale: Scale = UNKNOWN, /
+        self, found: Candidates, intent: Intent, now: float, weights: Weights, scale: Scale = UNKNOWN, /
     ) -> Ranked:
         """Return the scores of candidates.
 
         Args:
             found: the candidates.
-            names: the words of the query, as names.
+            intent: what the query asks for.
             now: the moment at which age is measured.
             weights: the weights of the default formula.
             scale: the meaning of the vectors' cosines.
         """
 
 
-def in_context(found: Candidates, names: np.ndarray, now: float, weights: Weights, scale: Scale = UNKNOWN, /) -> Ranked:
-    """Rank by text and context; the default formula.
+def in_context(found: Candidates, intent: Intent, now: float, weights: Weights, scale: Scale = UNKNOWN, /) -> Ranked:
+    """Rank by text, context, speaker and traits; the default formula.
 
     Context counts if the text of a memory does not fit wholly by itself. A memory that fits wholly by its text has as
-    much as the best context could add, so that no context puts another memory above it.
+    much as the best context could add, so that no context puts another memory above it. Speaker and traits count as
+    far as text and context fit.
     """
     columns = found.columns
     lexical, semantic = _channels(found, weights, scale)
     said = lexical + semantic
-    neighbour = weights.neighbour * _neighbour(found, said)
-    session = weights.session * together(columns["sessions"], said)
-    context = neighbour + session
+    around = _context(found, said, weights)
+    context = _sum(around)
     held = np.maximum(context, weights.context * said**DIRECT)
+    fit = np.minimum(1.0, (said + context) / FIT)
+    speech = _speech(columns, intent, weights, fit)
     shares = {
         "lexical": lexical,
         "semantic": semantic,
-        "neighbour": neighbour,
-        "session": session,
+        **around,
         "direct": held - context,
-        "speaker": weights.speaker * speaking(columns["speakers"], names),
+        **speech,
+        "size": -weights.size * size(columns["traits"]),
         "mentions": weights.mentions * _mentioned(columns["mentions"]),
         "importance": weights.importance * (columns["importance"] - 0.5),
         "confidence": weights.confidence * (columns["confidence"] - 1.0),
@@ -115,19 +156,19 @@ def in_context(found: Candidates, names: np.ndarray, now: float, weights: Weight
         "recency": weights.recency * recency(columns["updated"], now),
     }
     total = said + held
-    for name in ("speaker", "mentions", "importance", "confidence", "pinned", "recency"):
+    for name in (*speech, *BOOSTS):
         total += shares[name]
     if total.min(initial=0.0) < 0:
         _lift(total, shares)
     # All signals together add up to 1, or nearly so.
-    part = 1 / (1 + weights.context + weights.speaker)
+    part = 1 / (1 + weights.context + weights.speech)
     return Ranked(scores=part * total, shares=Shares(shares, part))
 
 
 def weighted(*, semantic: float, lexical: float, age: float, mentions: float = 0.0) -> Formula:
     """Return a formula of weighted signals, each scaled to 0 to 1 among the candidates."""
 
-    def rank(found: Candidates, _: np.ndarray, now: float, __: Weights, ___: Scale = UNKNOWN, /) -> Ranked:
+    def rank(found: Candidates, _: Intent, now: float, __: Weights, ___: Scale = UNKNOWN, /) -> Ranked:
         missing = found.cosine is None
         shares = {
             "lexical": (lexical + (semantic if missing else 0)) * spread(found.lexical),
@@ -140,7 +181,7 @@ def weighted(*, semantic: float, lexical: float, age: float, mentions: float = 0
     return rank
 
 
-def by_rank(found: Candidates, _: np.ndarray, __: float, ___: Weights, ____: Scale = UNKNOWN, /) -> Ranked:
+def by_rank(found: Candidates, _: Intent, __: float, ___: Weights, ____: Scale = UNKNOWN, /) -> Ranked:
     """Rank by the places in each channel (reciprocal rank fusion)."""
     places = {"lexical": reciprocal(found.lexical)}
     if found.cosine is not None:
@@ -162,16 +203,19 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
 
 
 def _sum(shares: Mapping[str, np.ndarray]) -> np.ndarray:
-    total: np.ndarray = np.sum(list(shares.values()), axis=0)
+    first, *others = shares.values()
+    total = first.copy()
+    for share in others:
+        total += share
     return total
 
 
 def _lift(total: np.ndarray, shares: dict[str, np.ndarray]) -> None:
-    """Raise totals below 0 to 0: importance and confidence take no more from a memory than it has."""
+    """Raise totals below 0 to 0: size, importance and confidence take no more from a memory than it has."""
     # The shares have fewer digits than the total that includes them.
-    taken = shares["importance"].astype("f8") + shares["confidence"]
+    taken = shares["importance"].astype("f8") + shares["confidence"] + shares["size"]
     part = np.where(total < 0, np.maximum(0.0, total - taken) / np.maximum(-taken, TINY), 1.0)
-    shares |= {name: part * shares[name] for name in ("importance", "confidence")}
+    shares |= {name: part * shares[name] for name in ("importance", "confidence", "size")}
     np.maximum(total, 0.0, out=total)
 
 
@@ -197,8 +241,32 @@ def _channels(found: Candidates, weights: Weights, scale: Scale) -> tuple[np.nda
     return (1 - share) * lexical, share * semantic
 
 
-def _neighbour(found: Candidates, said: np.ndarray) -> np.ndarray:
-    padded = np.zeros(len(said) + 1)  # -1 is the one beyond the end
-    padded[:-1] = said
-    better: np.ndarray = np.maximum(padded[found.earlier], padded[found.later])
-    return better
+def _context(found: Candidates, said: np.ndarray, weights: Weights) -> dict[str, np.ndarray]:
+    """Return the shares of the neighbours of each candidate."""
+    last = beside(said, found.earlier)
+    asks = found.columns["traits"] & ASKS != 0
+    return {
+        "neighbour": weights.neighbour * np.maximum(last, beside(said, found.later)),
+        "before": weights.before * beside(last, found.earlier),
+        "answer": weights.answer * beside(said * asks, found.earlier),
+        "session": weights.session * together(found.columns["sessions"], said),
+    }
+
+
+def _speech(
+    columns: Mapping[str, np.ndarray], intent: Intent, weights: Weights, fit: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return the shares of who has said each candidate, and of its traits; each as far as the candidate fits."""
+    speakers, traits = columns["speakers"], columns["traits"]
+    speaks = fit * speaking(speakers, intent.names)
+    own = (speakers == 0) | (speakers == np.uint64(intent.asker))
+    shares = {
+        "speaker": weights.speaker * speaks,
+        "first_person": weights.first_person * speaks * (traits & FIRST != 0),
+        "statement": weights.statement * speaks * stated(traits),
+        "rule": weights.rule * fit * (own & (traits & RULE != 0)),
+        "time": (weights.time + weights.when * intent.when) * fit * (traits & TIME != 0),
+    }
+    if intent.how_many:
+        shares["number"] = weights.number * fit * (traits & NUMBER != 0)
+    return shares

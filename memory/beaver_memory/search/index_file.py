@@ -30,7 +30,7 @@ from beaver_memory.search.snapshot import IndexState, Part, part_of
 from beaver_memory.search.terms import ANALYSER
 from beaver_memory.search.vectors import STAYING, Vectors, writable
 
-MARK = b"beaver3\n"
+MARK = b"beaver4\n"
 ALIGNED = 64
 _LONGEST_HEADER = 16 << 20
 _DIGEST = 16

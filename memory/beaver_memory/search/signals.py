@@ -6,6 +6,7 @@ A new signal is a function here, then a weight in `formulas.Weights` and a share
 import numpy as np
 
 from beaver_memory.embedding.calibration import Scale
+from beaver_memory.search.traits import LARGEST, SIZE, WORDS
 
 DAY = 86_400.0
 
@@ -17,6 +18,9 @@ CONSTANT = 10.0
 
 BEST = 3
 """The number of memories that count for their session."""
+
+ENOUGH = 20
+"""Words of a statement beyond which more of them tell nothing."""
 
 
 def spread(values: np.ndarray) -> np.ndarray:
@@ -93,3 +97,23 @@ def speaking(speakers: np.ndarray, names: np.ndarray) -> np.ndarray:
     places = known[:-1].searchsorted(speakers) if len(known) else 0
     named = (known[places] == speakers) & (speakers != 0) if len(known) else np.zeros(len(speakers), bool)
     return np.zeros(len(speakers)) if named.all() else named.astype("f8")
+
+
+def beside(values: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return the value of each candidate's neighbour; 0 for the place -1."""
+    padded = np.zeros(len(values) + 1)
+    padded[:-1] = values
+    found: np.ndarray = padded[places]
+    return found
+
+
+def stated(traits: np.ndarray) -> np.ndarray:
+    """Return how many words the statements of candidates have, up to 1 for enough of them."""
+    share: np.ndarray = np.minimum(1.0, (traits & WORDS) / ENOUGH)
+    return share
+
+
+def size(traits: np.ndarray) -> np.ndarray:
+    """Return how often the passages of each candidate's memory have doubled."""
+    doubled: np.ndarray = traits >> SIZE & LARGEST
+    return doubled

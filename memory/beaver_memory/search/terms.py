@@ -3,7 +3,8 @@
 Searches find a word by its terms, see `words.py`; a term is stored as 64 bits of its hash. A long text is split into
 passages, each of which is found and scored by itself. Packed:
 
-    u16 number of passages, then for each of them: u32 number of terms n, u32 length, n u64 hashes, n u8 counts
+    u16 number of passages, then for each of them:
+        u32 number of terms n, u16 length, u16 traits (`traits.py`), n u64 hashes, n u8 counts
 """
 
 import re
@@ -19,12 +20,16 @@ import attrs
 import numpy as np
 import Stemmer
 
+from beaver_memory.search.intent import Intent, intent_of
 from beaver_memory.search.irregular import irregular_forms
+from beaver_memory.search.traits import FIRST, TraitReader
 from beaver_memory.search.words import named, terms_of, words_of
 from beaver_toolkit.words import LONGEST
 
-ANALYSER = "3"
-"""The version of this module and `words.py`: a greater number whenever terms change. Stores record it."""
+ANALYSER = "4"
+"""The version of this module, `words.py` and `traits.py`: a greater number whenever terms or traits change.
+
+Stores record it."""
 
 PASSAGE = 900
 """The approximate length of a passage in characters: longer texts are cut between sentences where possible."""
@@ -45,16 +50,18 @@ _DIGEST = 8
 _SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f\n])\s+|\n+")
 
 _HEAD = struct.Struct("<H")
-_PASSAGE_HEAD = struct.Struct("<II")
+_PASSAGE_HEAD = struct.Struct("<IHH")
+_MOST_LENGTH = 0xFFFF
 
 
 @attrs.frozen(kw_only=True)
 class Passage:
-    """The terms of one passage: hashes and how often each occurs."""
+    """The terms of one passage: hashes and how often each occurs; and its traits."""
 
     hashes: np.ndarray
     counts: np.ndarray
     length: int
+    traits: int = 0
 
 
 class Analyser:
@@ -64,11 +71,12 @@ class Analyser:
         self._irregular = irregular_forms()
         self._known: dict[str, bytes] = {}
         self._names: dict[str, int] = {}
+        self._traits = TraitReader()
         self._local = threading.local()
 
     def terms(self, text: str) -> list[int]:
         """Return the terms of a text in order, as hashes."""
-        return cast("list[int]", np.frombuffer(self._digests(text), "<u8").tolist())
+        return cast("list[int]", np.frombuffer(self._digests(text.split()), "<u8").tolist())
 
     def query(self, text: str) -> list[int]:
         """Return the distinct terms of a query, in order, up to a limit."""
@@ -83,17 +91,29 @@ class Analyser:
         words = dict.fromkeys(words_of(text[:MOST_QUERY]))
         return list(dict.fromkeys(map(self._name, words)))
 
+    def intent(self, text: str, asker: str) -> Intent:
+        """Return what a query asks for; who asks is named by a query in the first person."""
+        text = text[:MOST_QUERY]
+        names = self.names(text)
+        if self._traits.traits_of(text, text.split()) & FIRST:
+            names.append(self._name(asker))
+        return intent_of(text, names, self._name(asker))
+
     def pack(self, texts: Sequence[str], extra: str = "") -> tuple[bytes, int]:
         """Return the packed terms of passages and their total length; the first passage also has those of `extra`."""
         parts, length = [_HEAD.pack(len(texts))], 0
         for text in texts:
-            found = self._digests(text)
+            pieces = text.split()
+            found = self._digests(pieces)
             length += (size := len(found) // _DIGEST)
             if extra:
-                found += self._digests(extra)
+                found += self._digests(extra.split())
                 extra = ""
             hashes, counts = _counted(found)
-            parts += (_PASSAGE_HEAD.pack(len(counts), size), hashes, counts)
+            head = _PASSAGE_HEAD.pack(
+                len(counts), min(size, _MOST_LENGTH), self._traits.traits_of(text, pieces, len(texts))
+            )
+            parts += (head, hashes, counts)
         return b"".join(parts), length
 
     def _name(self, word: str) -> int:
@@ -104,10 +124,9 @@ class Analyser:
             known = self._names[word] = name_hash(word)
         return known
 
-    def _digests(self, text: str) -> bytes:
-        """Return the terms of a text in order, in packed form."""
-        # Pieces between white space are looked up with the signs around them: that saves finding the words.
-        pieces = text.split()
+    def _digests(self, pieces: Sequence[str]) -> bytes:
+        """Return the terms of a text in order, in packed form, from its pieces between white space."""
+        # Pieces are looked up with the signs around them: that saves finding the words.
         found = list(map(self._known.get, pieces))
         if None in found:
             found = [self._read(piece) if terms is None else terms for piece, terms in zip(pieces, found, strict=True)]
@@ -203,11 +222,12 @@ def unpack(packed: bytes) -> list[Passage]:
         (number,) = _HEAD.unpack_from(packed)
         place, found = _HEAD.size, []
         for _ in range(number):
-            size, length = _PASSAGE_HEAD.unpack_from(packed, place)
+            size, length, traits = _PASSAGE_HEAD.unpack_from(packed, place)
             place += _PASSAGE_HEAD.size
             hashes = np.frombuffer(packed, "<u8", size, place)
             place += 8 * size
-            found.append(Passage(hashes=hashes, counts=np.frombuffer(packed, "u1", size, place), length=length))
+            counts = np.frombuffer(packed, "u1", size, place)
+            found.append(Passage(hashes=hashes, counts=counts, length=length, traits=traits))
             place += size
     except struct.error as error:
         raise ValueError("no packed terms") from error

@@ -202,6 +202,15 @@ class JointStore:
             found.update(self._personal.attempt(lambda store: store.footprint(theirs, tenant=tenant)) or {})
         return found
 
+    def vectors_of(self, ids: Collection[int], model: str, *, tenant: str) -> dict[int, bytes]:
+        """Return the embeddings by `model` of memories of a tenant in both databases, by id."""
+        ours, theirs = _parted(ids)
+        found = self._project.vectors_of(ours, model, tenant=tenant) if ours else {}
+        if theirs:
+            more = self._personal.attempt(lambda store: store.vectors_of(theirs, model, tenant=tenant)) or {}
+            found |= {PERSONAL_IDS + id_: data for id_, data in more.items()}
+        return found
+
     def history(self, id_: int, filters: Filters) -> list[Change]:
         """Return the history of a visible memory, oldest first."""
         if id_ <= PERSONAL_IDS:
@@ -237,6 +246,26 @@ class JointStore:
         self._project.drop_owner(owner)
         if (store := self._personal.there()) is not None:
             store.drop_owner(owner)
+
+    def holdings(self, owner: Owner) -> Mapping[str, int]:
+        """Return how many rows of both databases tell of an owner, by place: with content, or about capture."""
+        theirs = self._personal.attempt(lambda store: store.holdings(owner)) or {}
+        return Counter(self._project.holdings(owner)) + Counter(theirs)
+
+    def drop_capture_records(self, owner: Owner) -> None:
+        """Delete what capture knows of an owner: captured turns, what they took on each day, forgotten texts."""
+        self._project.drop_capture_records(owner)
+        if (store := self._personal.there()) is not None:
+            store.drop_capture_records(owner)
+
+    def mark_forgotten(self, owner: Owner, texts: Collection[str]) -> None:
+        """Record in the project that an owner has forgotten texts, by keyed hashes of their words."""
+        self._project.mark_forgotten(owner, texts)
+
+    def forgotten(self, owner: Owner, texts: Collection[str]) -> set[str]:
+        """Return those texts whose words an owner has forgotten, in the project or everywhere."""
+        theirs = self._personal.attempt(lambda store: store.forgotten(owner, texts)) or set()
+        return self._project.forgotten(owner, texts) | theirs
 
     # --- Capture ------------------------------------------------------------------------------------------------
 
@@ -310,6 +339,15 @@ class JointStore:
         shown = (attrs.evolve(each, id=PERSONAL_IDS + each.id) if isinstance(each.id, int) else each for each in theirs)
         return [*self._project.damaged(owner), *shown]
 
+    def damaged_among(self, ids: Sequence[int], filters: Filters) -> list[int]:
+        """Return the ids of memories of the visible owners that fail their checksums, in both databases."""
+        ours, theirs = _parted(ids)
+        found = {*self._project.damaged_among(ours, filters)}
+        if theirs:
+            there = self._personal.attempt(lambda store: store.damaged_among(theirs, filters)) or []
+            found.update(PERSONAL_IDS + id_ for id_ in there)
+        return [id_ for id_ in dict.fromkeys(ids) if id_ in found]
+
     @property
     def parts(self) -> tuple[SingleStore, SingleStore | None]:
         """The database of the project, and that of the person, `None` if it does not exist yet.
@@ -350,7 +388,9 @@ class JointStore:
     def _problems_of_person(self) -> list[str]:
         try:
             store = self._personal.there()
-            return [] if store is None else [f"{self._personal.path}: {each}" for each in store.check()]
+            return (
+                [] if store is None else [f"{self._personal.path}: {each}" for each in store.check(shift=PERSONAL_IDS)]
+            )
         except StoreError as error:
             return [str(error)]
 

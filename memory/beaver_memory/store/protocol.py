@@ -98,7 +98,10 @@ class IndexRow:
 
 @attrs.frozen(kw_only=True)
 class VectorRow:
-    """The embedding of one memory: `data` is its float16 values, little-endian; `version` as for memories."""
+    """The embedding of one memory: `data` is its float16 values, little-endian, or what the model keeps in their place.
+
+    `version` is as for memories.
+    """
 
     id: int
     version: int
@@ -160,6 +163,9 @@ class MemoryStore(Protocol):
     def footprint(self, ids: Collection[int], *, tenant: str) -> Mapping[str, int]:
         """Return how many rows hold content of memories of a tenant, by place; of forgotten memories none do."""
 
+    def vectors_of(self, ids: Collection[int], model: str, *, tenant: str) -> dict[int, bytes]:
+        """Return the embeddings by `model` of memories of a tenant, by id, without those that fail their checksums."""
+
     def history(self, id_: int, filters: Filters) -> list[Change]:
         """Return the history of a visible memory, oldest first, without changes in other stores."""
 
@@ -180,6 +186,21 @@ class MemoryStore(Protocol):
 
         No other process may write memories of the owner at the same time; an owner with memories stays.
         """
+
+    def holdings(self, owner: Owner) -> Mapping[str, int]:
+        """Return how many rows tell of an owner, by place: with content, or about capture. Forgotten memories do not.
+
+        All memories count, whatever their project, session, agent and validity.
+        """
+
+    def drop_capture_records(self, owner: Owner) -> None:
+        """Delete what capture knows of an owner: captured turns, what they took on each day, forgotten texts."""
+
+    def mark_forgotten(self, owner: Owner, texts: Collection[str]) -> None:
+        """Record that an owner has forgotten texts, by keyed hashes of their words."""
+
+    def forgotten(self, owner: Owner, texts: Collection[str]) -> set[str]:
+        """Return those texts whose words an owner has forgotten."""
 
     def spent(self, owner: Owner, day: date) -> CaptureSpend:
         """Return what the capture of an owner's memories has taken on a day."""
@@ -229,6 +250,12 @@ class MemoryStore(Protocol):
 
     def damaged(self, owner: Owner) -> list[DamagedEntry]:
         """Return the rows of an owner that fail their checksums, as far as they can be read."""
+
+    def damaged_among(self, ids: Sequence[int], filters: Filters) -> list[int]:
+        """Return the ids of memories of the visible owners that fail their checksums, in the order of `ids`.
+
+        A damaged row does not tell its store, so filters that do not see all stores get none.
+        """
 
     def close(self) -> None:
         """Close the store. Closing again does nothing."""

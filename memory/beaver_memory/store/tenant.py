@@ -160,6 +160,10 @@ class TenantStore:
         """Return how many rows hold content of memories of a tenant, by place."""
         return self._ask(lambda store: store.footprint(ids, tenant=self._inner_name(tenant)))
 
+    def vectors_of(self, ids: Collection[int], model: str, *, tenant: str) -> dict[int, bytes]:
+        """Return the embeddings by `model` of memories of a tenant, by id."""
+        return self._ask(lambda store: store.vectors_of(ids, model, tenant=self._inner_name(tenant)))
+
     def history(self, id_: int, filters: Filters) -> list[Change]:
         """Return the history of a visible memory, oldest first, without changes in other stores."""
         return self._ask(lambda store: store.history(id_, self._inner_filters(filters)))
@@ -185,6 +189,22 @@ class TenantStore:
     def drop_owner(self, owner: Owner) -> None:
         """Delete every row of an owner without memories, also those that tell that one was forgotten."""
         self._ask(lambda store: store.drop_owner(self._inner_owner(owner)))
+
+    def holdings(self, owner: Owner) -> Mapping[str, int]:
+        """Return how many rows tell of an owner, by place: with content, or about capture."""
+        return self._ask(lambda store: store.holdings(self._inner_owner(owner)))
+
+    def drop_capture_records(self, owner: Owner) -> None:
+        """Delete what capture knows of an owner: captured turns, what they took on each day, forgotten texts."""
+        self._ask(lambda store: store.drop_capture_records(self._inner_owner(owner)))
+
+    def mark_forgotten(self, owner: Owner, texts: Collection[str]) -> None:
+        """Record that an owner has forgotten texts, by keyed hashes of their words."""
+        self._ask(lambda store: store.mark_forgotten(self._inner_owner(owner), texts))
+
+    def forgotten(self, owner: Owner, texts: Collection[str]) -> set[str]:
+        """Return those texts whose words an owner has forgotten."""
+        return self._ask(lambda store: store.forgotten(self._inner_owner(owner), texts))
 
     # --- Capture ------------------------------------------------------------------------------------------------
 
@@ -290,6 +310,10 @@ class TenantStore:
         """Return the rows of an owner that fail their checksums, as far as they can be read."""
         found = self._ask(lambda store: store.damaged(self._inner_owner(owner)))
         return [attrs.evolve(each, owner=owner) for each in found]
+
+    def damaged_among(self, ids: Sequence[int], filters: Filters) -> list[int]:
+        """Return the ids of memories of the visible owners that fail their checksums; see `MemoryStore`."""
+        return self._ask(lambda store: store.damaged_among(ids, self._inner_filters(filters)))
 
     # --- Copies of another store --------------------------------------------------------------------------------
 

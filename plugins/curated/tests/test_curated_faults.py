@@ -67,6 +67,7 @@ def test_killed_writers(tmp_path):
     assert acknowledged >= KILLS
 
 
+@pytest.mark.campaign
 def test_many_writers(tmp_path):
     """Seven processes and an editor without a lock: every edit survives, or is refused with a reason."""
     processes = [start("edit", tmp_path, f"process{number}", EDITS) for number in range(7)]

@@ -7,6 +7,7 @@ import sys
 import threading
 
 import pytest
+from selection import campaign
 
 from beaver_hooks_curated import (
     Curated,
@@ -397,7 +398,9 @@ service.move_profile(plan)
 """
 
 
-@pytest.mark.parametrize("step", range(STEPS + 1))
+@pytest.mark.parametrize(
+    "step", [0, STEPS // 2, STEPS, *campaign(*(each for each in range(1, STEPS) if each != STEPS // 2))]
+)
 def test_a_move_that_is_killed(project, old, person, step):
     """A move killed at any step loses no entry, shows one whole profile, and is completed by the next move."""
     folder = old("Likes tea.", "Sails.")

@@ -99,7 +99,15 @@ EXPECTED = {
 FAULTS = (*Fault, DNS)
 CELLS = [(fault, operation) for operation in OPERATIONS for fault in FAULTS]
 TYPICAL = (Fault.REFUSED, DNS, Fault.RESET_MID_BODY, Fault.READ_TIMEOUT, Fault.INVALID_JSON, Fault("401"), Fault("500"))
-TURN_CELLS = [(fault, operation) for fault, operation in CELLS if operation == "search" or fault in TYPICAL]
+OF_SEARCH = (
+    Fault.TLS, Fault.HUGE_BODY, Fault.BOMB, Fault.OTHER_SHAPE, Fault.REDIRECT, Fault("429"), Fault.LONE_SURROGATE,
+    Fault.FENCE,
+)  # fmt: skip
+"""One of each other kind."""
+TURN_CELLS = [
+    *((fault, operation) for operation in OPERATIONS for fault in TYPICAL),
+    *((each, "search") for each in OF_SEARCH),
+]
 """Those that every run tries in a turn; every run tries all of them at the client."""
 
 

@@ -1,7 +1,9 @@
 """`beaver memory local`: as `beaver` runs it, each command a process of its own; and over a host in this process."""
 
+import contextlib
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import stat
@@ -34,6 +36,7 @@ from beaver_memory.runtime.examination import Examination
 from beaver_memory.runtime.gates import WriteGate
 from beaver_memory.search.terms import Analyser
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases.kit import NOW, new
 from beaver_toolkit.redaction.redactor import Redactor
 
 STABLE = "Billing is deployed from the branch stable."
@@ -295,6 +298,7 @@ def test_a_credential_of_the_configuration_is_not_remembered(beaver, tmp_path):
     assert 0 == beaver("memory", "stats", "--json").json["memories"]
 
 
+@pytest.mark.campaign
 def test_an_interrupted_import_ends_at_once(beaver, tmp_path):
     """Ctrl-C during an import from an open pipe ends the command with code 130 and keeps the memories read so far."""
     beaver("memory", "add", "one")
@@ -591,7 +595,9 @@ def test_a_damaged_page_is_a_problem(here, tmp_path, monkeypatch):
     monkeypatch.setattr(SqliteStore, "check", raised(StoreError(path, "locked")))
     locked = here("check")
 
-    assert (1, False) == (damaged.code, damaged.json["ok"])
+    away = "is damaged; move it (with its -wal and -shm files) away, or restore it from a backup."
+    assert {"ok": False, "problems": [f"The memory store {path} {away}"]} == damaged.json
+    assert (1, "") == (damaged.code, damaged.err)
     assert (6, True) == (locked.code, "is locked" in locked.err)
 
 
@@ -854,6 +860,7 @@ def test_forget_where_the_sessions_cannot_be_read(here):
     assert "It is unknown whether stored sessions quote what was forgotten. They are locked.\n" == ran.err
 
 
+@pytest.mark.campaign
 def test_adding_many_on_a_full_disk(beaver, tmp_path):
     """When the disk is full, `add --json-lines` prints the ids of the memories before, which are kept, and says why."""
     many = "".join(
@@ -1020,20 +1027,37 @@ def test_many_that_were_added_are_counted(here, monkeypatch, capsys, terminal):
     assert (0, True) == (code, capsys.readouterr().err.endswith(said))
 
 
-def test_a_damaged_memory_is_named_and_forgotten(local, tmp_path):
-    """`check` names a damaged memory with the command that erases it, and that command does."""
-    id_ = local("add", "The price is 1000 euros.", "--scope", "project").out.strip()
+def test_a_damaged_memory_is_named_and_forgotten(here, tmp_path):
+    """Each command that is given a damaged memory names it with the commands that export and erase it, which work."""
+    id_ = here("add", "The price is 1000 euros.", "--scope", "project", "--user", "ann").out.strip()
     connection = sqlite3.connect(database(tmp_path))
     with connection:
         connection.execute("UPDATE observations SET title = 'The price is 9000 euros.'")
     connection.close()
-    checked = local("check")
-    refused = local("forget", "--damaged", id_)
-    gone = local("forget", "--damaged", id_, "--yes")
+    named = [here(*words, id_, "--user", "ann") for words in (("show",), ("pin",), ("forget", "--yes"))]
+    other, checked, refused = here("show", id_), here("check"), here("forget", "--damaged", id_)
+    gone = here("forget", "--damaged", id_, "--yes")
 
-    assert f"`beaver memory forget --damaged {id_} --yes`" in checked.out + checked.err
+    erase = f"`beaver memory forget --damaged {id_} --yes`"
+    said = (
+        f"Error: Memory {id_} is damaged and not shown: `beaver memory export --damaged` writes its readable columns,"
+        f" and {erase} erases it.\n"
+    )
+    assert [Ran(out="", err=said, code=6)] * 3 == named
+    assert (2, True) == (other.code, f"There is no memory {id_} here." in other.err)
+    evidence = (
+        "keep what can be read of it with `beaver memory export --damaged`, then restore the database from a backup"
+    )
+    assert (
+        Ran(
+            out=f"Memory {id_} fails its checksum and is not shown: {evidence}, or erase it with {erase}.\n",
+            err="",
+            code=1,
+        )
+        == checked
+    )
     assert (2, "Forgot 1 damaged memory.\n") == (refused.code, gone.out)
-    assert 0 == local("check").code
+    assert 0 == here("check").code
 
 
 def damage(path, text, mask, *, page=False):
@@ -1102,7 +1126,46 @@ def test_the_doctor_verifies_memories(local, beaver, tmp_path):
     assert before | {database(tmp_path): b"garbage " * 1000} == after
 
 
-def test_the_doctor_without_a_memory(local, beaver, tmp_path):
+def test_an_older_copy_in_place_of_the_database(here, beaver, tmp_path):
+    """Each command names one remedy for an older copy of the database, and the doctor that accepts it finds no problem."""
+    path = database(tmp_path)
+    here("add", STABLE)
+    older = path.read_bytes()
+    here("add", "The quay is new.")
+    path.write_bytes(older)
+    accept = f"restore a backup, or accept the loss with `beaver doctor --accept-loss {path}`"
+    missing = "1 commit that was acknowledged is missing: the database is older than what was acknowledged here, or another one."
+    ran = [beaver("doctor", "--json")]
+    checked, added = here("check"), here("add", "The pier is old.")
+    ran += [beaver("doctor", "--json"), beaver("doctor", "--json", "--accept-loss", path)]
+    wrong = [[each for each in one.json["findings"] if each["level"] != "ok"] for one in ran]
+
+    found = {"subject": "memory.db", "level": "problem", "text": f"{path}: {missing}", "remedy": accept}
+    assert [[found], [found], []] == wrong
+    assert [1, 1, 0] == [one.code for one in ran]
+    assert (f"{missing} To do: {accept}.\n", 1) == (checked.out, checked.code)
+    assert ("2\n", 0) == (added.out, added.code)
+
+
+def test_the_doctor_counts_stored_secrets(tmp_path):
+    """Memories that hold a secret by the rules of today are counted and named by their ids, and none is shown."""
+    folders = [tmp_path / "project", tmp_path / "person"]
+    folders[0].mkdir()
+    with contextlib.closing(SqliteStore.open(folders[0] / "memory.db")) as store:
+        store.add([new("one"), new("two", facts=(f"the password: {CREDENTIAL}",))], now=NOW)
+    shutil.copytree(*folders)
+    found = group.commands["examine"].main([str(folder) for folder in folders], standalone_mode=False)
+
+    hold = "1 memory holds a secret that is refused today:"
+    assert [
+        ("ok", f"{folders[0]}/memory.db: 2 memories, intact"),
+        ("warning", f"{folders[0]}/memory.db: {hold} 2"),
+        ("ok", f"{folders[1]}/memory.db: 2 memories, intact"),
+        ("warning", f"{folders[1]}/memory.db: {hold} 1000000002"),
+    ] == [(level, text) for level, text, _ in found]
+
+
+def test_the_doctor_without_a_memory(here, beaver, tmp_path):
     """The doctor makes no database, and a plugin that cannot be examined is a problem."""
     ran = beaver("doctor", "--json")
 
@@ -1141,19 +1204,24 @@ def test_a_read_only_disk(here, tmp_path):
             "a; b; c; and 2 more",
         ),
         (StoreError("here", "locked"), "problem", "is locked"),
+        (
+            Examination(memories=99, examined=99, refused=tuple(range(1, 13))),
+            "warning",
+            "12 memories hold a secret that is refused today: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more",
+        ),
     ],
 )
 def test_the_findings_of_an_examination(tmp_path, monkeypatch, found, level, text):
-    """An examination says what it read and what it left out, names three problems and counts the others."""
+    """An examination says what it read and left out, and names three problems and ten secrets, and counts the others."""
 
-    def examined(_):
+    def examined(_, **__):
         if isinstance(found, StoreError):
             raise found
         return found
 
     (tmp_path / "memory.db").touch()
     monkeypatch.setattr(sys.modules["beaver_hooks_local.cli.examine"], "examined", examined)
-    ((shown, said, _),) = group.commands["examine"].main(
+    *_, (shown, said, _) = group.commands["examine"].main(
         ["--database", str(tmp_path / "memory.db")], standalone_mode=False
     )
 

@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 from processes import environment, run_beaver
 
+from beaver_hooks_local.cli.examine import PARKED, examine
 from beaver_memory.records import Owner, QueuedSession
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.store.turn_queue import QueuedTurn
@@ -79,6 +80,18 @@ def test_queue(beaver, parked):
     assert "The turn is erased.\n" == beaver("queue", "--drop", parked)
     assert "No turn waits to be captured.\n" == beaver("queue")
     assert "0 turns will be captured again.\n" == beaver("queue", "--retry")
+
+
+def test_the_doctor_names_parked_turns(beaver, parked, tmp_path):
+    """`beaver doctor` counts the turns that failed too often, until the user has decided about them."""
+    (path,) = (tmp_path / ".beaver").rglob("local/memory.db")
+    before = examine.main([str(path.parent)], "examine", standalone_mode=False)
+    beaver("queue", "--drop", parked)
+    after = examine.main([str(path.parent)], "examine", standalone_mode=False)
+
+    intact = ("ok", f"{path}: 0 memories, intact", "")
+    assert [intact, ("problem", f"{path}: 1 turn could not be captured (parked)", PARKED)] == before
+    assert [intact] == after
 
 
 def test_forgetting_all(beaver, parked):

@@ -3,7 +3,7 @@
 import gzip
 import json
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import postgres_server
 import psycopg
@@ -11,6 +11,7 @@ import pytest
 
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.records import NewMemory, Owner, SessionSummary
+from beaver_memory.runtime.file_scan import traces_in
 from beaver_memory.store.sqlite.queries import sqlite_queries
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -189,7 +190,7 @@ def test_a_memory_that_was_not_detectable_proves_nothing(here, monkeypatch):
 
 
 def test_an_interrupted_proof_leaves_nothing(here, monkeypatch):
-    """The owner of a proof that fails in the middle is removed at once, and that of a killed one by the next proof."""
+    """The owner of a proof that fails in the middle is removed at once, that of a killed one by a proof of a later day."""
 
     def fail(*_):
         raise OSError("interrupted")
@@ -207,7 +208,29 @@ def test_an_interrupted_proof_leaves_nothing(here, monkeypatch):
                 here("forget", "--prove")
         seen.append(is_there())
 
-    assert ([False, True], 0, False) == (seen, here("forget", "--prove").code, is_there())
+    codes = []
+    for age in (timedelta(days=1), timedelta(seconds=-1)):
+        monkeypatch.setattr("beaver_memory.runtime.proof.STRAY", age)
+        codes.append(here("forget", "--prove").code)
+        seen.append(is_there())
+    assert ([0, 0], [False, True, True, False]) == (codes, seen)
+
+
+def test_proofs_side_by_side(here, monkeypatch):
+    """A proof that begins and ends in the middle of another one finds its own memory, and disturbs no other proof."""
+    inner = []
+
+    def beside(*given):
+        if not inner:
+            inner.append(None)
+            inner[0] = here("forget", "--prove", "--json")
+        return traces_in(*given)
+
+    monkeypatch.setattr("beaver_hooks_local.cli.prove.traces_in", beside)
+    outer = here("forget", "--prove", "--json")
+
+    assert [(0, True)] * 2 == [(each.code, each.json["proved"]) for each in (outer, *inner)]
+    assert b"beaver-proof" not in (here.shell.folder() / "memory.db").read_bytes()
 
 
 def test_forgetting_a_selection_is_proved(filled):

@@ -1,7 +1,9 @@
 """The commands under `/memory local`."""
 
+import contextlib
 from datetime import timedelta
 
+import apsw
 import pytest
 
 from beaver_hooks_local import commands
@@ -247,6 +249,18 @@ async def test_only_what_is_ones_own(memory, run, context):
             await run(name, str(id_), *words, **context)
 
     assert STABLE in await run("list")
+
+
+async def test_a_damaged_memory(memory, run):
+    """A command for a damaged memory of the user names it and the remedy, at full trust alone."""
+    id_ = add(memory, store="shared")
+    with contextlib.closing(apsw.Connection(str(memory.operations.engine.store.path))) as connection:
+        connection.execute("UPDATE observations SET title = 'changed'")
+    for name in ("pin", "forget"):
+        with pytest.raises(CommandRefused, match=f"Memory {id_} is damaged and not shown: .*forget --damaged {id_}"):
+            await run(name, str(id_))
+    with pytest.raises(CommandRefused, match="There is no memory"):
+        await run("pin", str(id_), trust="inner")
 
 
 async def test_what_belongs_to_everybody_is_seen_and_not_changed(memory, run):

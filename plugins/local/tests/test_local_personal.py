@@ -689,7 +689,7 @@ def test_moving_to_where_nothing_can_be_kept(tmp_path):
 
 
 def test_damaged_rows_of_both_databases(tmp_path):
-    """Damaged rows come from both databases, those of the person with the ids that the project shows."""
+    """Damaged rows of both databases are named, those of the person with the ids that the project shows."""
     with joint(tmp_path) as engine:
         engine.add(map(said, range(4)))
         ids = {memory.id for memory in engine.store.recent(seen(), limit=9)}
@@ -697,3 +697,6 @@ def test_damaged_rows_of_both_databases(tmp_path):
             with contextlib.closing(apsw.Connection(str(path / "memory.db"))) as connection:
                 connection.execute("UPDATE observations SET title = 'another'")
         assert ids == {each.id for each in engine.store.damaged(ANN)}
+        assert sorted(ids) == engine.store.damaged_among(sorted(ids), seen())
+        named = [each.partition("Memory ")[2].partition(" fails")[0] for each in engine.store.check()]
+        assert sorted(ids) == sorted(int(each) for each in named if each)

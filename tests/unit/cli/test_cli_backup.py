@@ -13,11 +13,11 @@ from pathlib import Path
 import apsw
 import pytest
 from integration.faults_kit import BACKUP_CASES
-from processes import environment, run_beaver
+from processes import Ran, environment, run_beaver
 
 from beaver_hooks.backups import archive, backup, restore
 from beaver_hooks.backups.backup import Stored, make_backup
-from beaver_hooks.backups.plugin_states import Places
+from beaver_hooks.backups.configured_plugins import Places
 from beaver_hooks.config import load_config
 from beaver_hostspecs.testing import Fault
 from beaver_toolkit.sqlite.database import Database
@@ -36,7 +36,6 @@ def filled(tmp_path_factory):
     project = owner_home / "project"
     (project / ".beaver").mkdir(parents=True)
     (project / ".beaver" / "config.json").write_text(json.dumps(CONFIG))
-    env = environment(HOME=owner_home, BEAVER_CONFIG=project / ".beaver" / "config.json")
     for words in (
         ("memory", "add", "The deploy key rotates on Mondays."),
         ("memory", "add", "Ann prefers tea.", "--type", "preference"),
@@ -47,12 +46,25 @@ def filled(tmp_path_factory):
         ("run", "remember that I like tea", "--session", "s1"),
         ("memory", "off", "s1"),
     ):
-        ran = run_beaver(*words, cwd=project, env=env)
-        assert 0 == ran.code, (words, ran)
+        assert 0 == beaver(owner_home, *words).code, words
     (project / ".beaver" / "plugins" / "curated" / "MEMORY.md").write_text(
         "Tests run with make.\n§\nUse British English."
     )
     return owner_home
+
+
+def beaver(owner_home: Path, *words: object) -> Ran:
+    """Run a command in the project of a home."""
+    env = environment(HOME=owner_home, BEAVER_CONFIG=owner_home / "project/.beaver/config.json")
+    return run_beaver(*words, cwd=owner_home / "project", env=env)
+
+
+@pytest.fixture(scope="module")
+def archived(filled, tmp_path_factory):
+    """A backup of that home, which no test changes."""
+    path = tmp_path_factory.mktemp("archived") / "b.zip"
+    assert 0 == beaver(filled, "backup", path).code
+    return path
 
 
 @pytest.fixture
@@ -135,13 +147,12 @@ def test_a_backup_changes_nothing(cli, owner_home, tmp_path):
     assert 0o600 == stat.S_IMODE((tmp_path / "out" / "b.zip").stat().st_mode)
 
 
-def test_a_dry_run_changes_nothing(cli, owner_home, tmp_path, monkeypatch):
+def test_a_dry_run_changes_nothing(cli, owner_home, archived, tmp_path, monkeypatch):
     """The dry run of a restore says what it would restore and makes no file; nor does that of a merge."""
-    cli("backup", tmp_path / "b.zip")
-    merged = cli("restore", tmp_path / "b.zip", "--merge", "--dry-run")
+    merged = cli("restore", archived, "--merge", "--dry-run")
     new = tmp_path / "new"
     enter(new, monkeypatch)
-    restored = cli("restore", tmp_path / "b.zip", "--dry-run")
+    restored = cli("restore", archived, "--dry-run")
 
     assert (0, 0) == (merged.code, restored.code)
     assert "  local: nothing new (memories 5 were there)\n" in merged.out
@@ -149,13 +160,12 @@ def test_a_dry_run_changes_nothing(cli, owner_home, tmp_path, monkeypatch):
     assert ["project/.beaver/config.json"] == list(stored_bytes(new))
 
 
-def test_one_part_can_be_backed_up_and_restored(cli, owner_home, tmp_path, monkeypatch):
+def test_one_part_can_be_backed_up_and_restored(cli, owner_home, archived, tmp_path, monkeypatch):
     """`--only person` takes the shared memories and nothing of the project, at both ends."""
     person = cli("backup", tmp_path / "p.zip", "--only", "person", "--json")
-    cli("backup", tmp_path / "all.zip")
     new = tmp_path / "new"
     enter(new, monkeypatch)
-    cli("restore", tmp_path / "all.zip", "--only", "person")
+    cli("restore", archived, "--only", "person")
 
     assert {"curated": {"entries": 1, "changes": 1}, "host": {}} == {
         name: person.json["held"][name] for name in ("curated", "host")
@@ -165,11 +175,10 @@ def test_one_part_can_be_backed_up_and_restored(cli, owner_home, tmp_path, monke
     assert "Ann prefers tea." in cli("memory", "list").out
 
 
-def test_a_backup_can_be_looked_at_elsewhere(cli, owner_home, tmp_path):
+def test_a_backup_can_be_looked_at_elsewhere(cli, owner_home, archived, tmp_path):
     """`--to` restores into two new folders, one for the project and one for the person, and leaves the state alone."""
-    cli("backup", tmp_path / "b.zip")
     before = stored_bytes(owner_home)
-    ran = cli("restore", tmp_path / "b.zip", "--to", tmp_path / "look")
+    ran = cli("restore", archived, "--to", tmp_path / "look")
 
     assert (0, before) == (ran.code, stored_bytes(owner_home))
     assert [
@@ -179,14 +188,13 @@ def test_a_backup_can_be_looked_at_elsewhere(cli, owner_home, tmp_path):
 
 
 @pytest.mark.parametrize(("plugin", "key"), [("local", "databasePath"), ("curated", "folder")])
-def test_a_named_place_is_never_written_instead_of_the_folder(cli, owner_home, tmp_path, plugin, key):
+def test_a_named_place_is_never_written_instead_of_the_folder(cli, owner_home, archived, plugin, key):
     """Where the configuration puts a plugin's files elsewhere, `--to` is refused: it would restore over them."""
-    cli("backup", tmp_path / "b.zip")
-    memory = {**CONFIG["memory"], plugin: {**CONFIG["memory"].get(plugin, {}), key: str(tmp_path / "elsewhere")}}
+    memory = {**CONFIG["memory"], plugin: {**CONFIG["memory"].get(plugin, {}), key: str(owner_home / "elsewhere")}}
     (owner_home / "project/.beaver/config.json").write_text(json.dumps(CONFIG | {"memory": memory}))
-    ran = cli("restore", tmp_path / "b.zip", "--to", tmp_path / "look", "--merge")
+    ran = cli("restore", archived, "--to", owner_home / "look", "--merge")
 
-    assert (2, False, False) == (ran.code, (tmp_path / "elsewhere").exists(), (tmp_path / "look").exists())
+    assert (2, False, False) == (ran.code, (owner_home / "elsewhere").exists(), (owner_home / "look").exists())
     assert f"gives {plugin} a place of its own (`{key}`)" in ran.err
 
 
@@ -275,16 +283,15 @@ def test_an_empty_folder_has_no_backups(cli, tmp_path):
 # --- Merging --------------------------------------------------------------------------------------------------------
 
 
-def test_a_merge_adds_what_is_missing(cli, owner_home, tmp_path, monkeypatch):
+def test_a_merge_adds_what_is_missing(cli, owner_home, archived, tmp_path, monkeypatch):
     """Another project gets the memories, entries and conversations that it lacks, and keeps its own trail."""
-    cli("backup", tmp_path / "b.zip")
     new = tmp_path / "new"
     enter(new, monkeypatch)
     cli("memory", "add", "The old server is in Ulm.")
     cli("memory", "add", "Only here.")
     cli("run", "remember that I like coffee", "--session", "s2")
-    ran = cli("restore", tmp_path / "b.zip", "--merge", "--json")
-    again = cli("restore", tmp_path / "b.zip", "--merge", "--json")
+    ran = cli("restore", archived, "--merge", "--json")
+    again = cli("restore", archived, "--merge", "--json")
 
     texts = {json.loads(line)["title"] for line in cli("memory", "export", "--all").out.splitlines()}
     assert {
@@ -299,16 +306,15 @@ def test_a_merge_adds_what_is_missing(cli, owner_home, tmp_path, monkeypatch):
     assert "No problem found" in cli("memory", "check").out or 0 == cli("memory", "check").code
 
 
-def test_the_present_state_wins_and_is_named(cli, owner_home, tmp_path):
+def test_the_present_state_wins_and_is_named(cli, owner_home, archived):
     """A memory forgotten or pinned, and a session changed, since the backup stay so, and the merge names them."""
-    cli("backup", tmp_path / "b.zip")
     cli("memory", "forget", "1", "--yes")
     cli("memory", "pin", "3")
     cli("run", "and I like cake", "--session", "s1")
     with apsw.Connection(str(owner_home / "project/.beaver/sessions.db")) as connection:
         connection.execute("UPDATE messages SET text = CAST('other' AS BLOB) WHERE number = 1")
     before = content(cli)
-    ran = cli("restore", tmp_path / "b.zip", "--merge")
+    ran = cli("restore", archived, "--merge")
 
     assert before == content(cli)
     assert "    Memory 1 was forgotten since, and stays forgotten.\n" in ran.out
@@ -332,11 +338,10 @@ def test_a_shorter_conversation_is_continued(cli, owner_home, tmp_path, monkeypa
 # --- Refusals -------------------------------------------------------------------------------------------------------
 
 
-def test_existing_state_is_refused(cli, owner_home, tmp_path):
+def test_existing_state_is_refused(cli, owner_home, archived):
     """Without `--merge` a restore over existing state changes nothing, and names the first file and the remedy."""
-    cli("backup", tmp_path / "b.zip")
     before = stored_bytes(owner_home)
-    ran = cli("restore", tmp_path / "b.zip")
+    ran = cli("restore", archived)
 
     assert (6, before) == (ran.code, stored_bytes(owner_home))
     assert "is there already; move it away, or restore with --merge." in ran.err
@@ -345,23 +350,21 @@ def test_existing_state_is_refused(cli, owner_home, tmp_path):
 @pytest.mark.parametrize(
     "name", ["sessions.db", "host.db", "audit.key", "memory-off.json", "plugins/local/memory.db-wal"]
 )
-def test_a_single_file_is_enough_to_refuse(cli, owner_home, tmp_path, monkeypatch, name):
+def test_a_single_file_is_enough_to_refuse(cli, archived, tmp_path, monkeypatch, name):
     """Any file of the state that is there, also a log without its database, stays as it is; nothing else is restored."""
-    cli("backup", tmp_path / "b.zip")
     new = tmp_path / "new"
     path = enter(new, monkeypatch) / ".beaver" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("mine")
     before = stored_bytes(new)
-    ran = cli("restore", tmp_path / "b.zip")
+    ran = cli("restore", archived)
 
     assert (True, before) == (ran.code in {5, 6}, stored_bytes(new))
     assert str(path).removesuffix("-wal") in ran.err
 
 
-def test_a_database_that_a_process_has_lost_is_refused(cli, owner_home, tmp_path):
+def test_a_database_that_a_process_has_lost_is_refused(cli, owner_home, archived):
     """While a process has the removed files open, nothing is put in their place: it would go on with its own."""
-    cli("backup", tmp_path / "b.zip")
     path = owner_home / "project/.beaver/sessions.db"
     database = Database.read(path, read_migrations("beaver_hooks.agent.sessions"))
     for each in path.parent.glob("sessions.db*"):
@@ -370,33 +373,31 @@ def test_a_database_that_a_process_has_lost_is_refused(cli, owner_home, tmp_path
     shutil.rmtree(owner_home / ".beaver")
     for name in ("host.db", "audit.key", "memory-off.json"):
         (owner_home / "project/.beaver" / name).unlink()
-    refused = cli("restore", tmp_path / "b.zip")
+    refused = cli("restore", archived)
     database.close()
-    restored = cli("restore", tmp_path / "b.zip")
+    restored = cli("restore", archived)
 
     assert (5, 0) == (refused.code, restored.code)
     assert "is used by a process that has lost its -wal or -shm file; end that process" in refused.err
 
 
-def test_two_parts_do_not_fit_into_one_folder(cli, owner_home, tmp_path, monkeypatch):
+def test_two_parts_do_not_fit_into_one_folder(cli, owner_home, archived, tmp_path, monkeypatch):
     """In the home directory, project and person are one folder: the restore asks for one of them, or a project."""
-    cli("backup", tmp_path / "b.zip")
     monkeypatch.setenv("HOME", str(tmp_path / "new"))
     monkeypatch.delenv("BEAVER_CONFIG")
     (tmp_path / "new").mkdir()
     monkeypatch.chdir(tmp_path / "new")
-    ran = cli("restore", tmp_path / "b.zip")
+    ran = cli("restore", archived)
 
     assert 5 == ran.code
     assert "is one folder for both; go to a folder with a `.beaver` of its own" in ran.err
 
 
-def test_a_plugin_that_is_off_is_named(cli, owner_home, tmp_path, monkeypatch):
+def test_a_plugin_that_is_off_is_named(cli, owner_home, archived, tmp_path, monkeypatch):
     """A plugin that is off is neither copied nor restored, and both commands say so."""
-    cli("backup", tmp_path / "b.zip")
     project = enter(tmp_path / "new", monkeypatch)
     (project / ".beaver/config.json").write_text(json.dumps({"memory": {"mode": "curated"}}))
-    restored = cli("restore", tmp_path / "b.zip")
+    restored = cli("restore", archived)
     (owner_home / "project/.beaver/config.json").write_text(json.dumps({"memory": {"mode": "curated"}}))
     monkeypatch.setenv("BEAVER_CONFIG", str(owner_home / "project/.beaver/config.json"))
     made = cli("backup", tmp_path / "c.zip")
@@ -435,11 +436,10 @@ def test_a_forged_trail_is_said(cli, owner_home, tmp_path):
     assert (1, ["host: record 2 of the audit trail is wrong (changed)"]) == (made.code, made.json["problems"])
 
 
-def test_a_damaged_archive_is_refused(cli, owner_home, tmp_path, monkeypatch):
+def test_a_damaged_archive_is_refused(cli, owner_home, archived, tmp_path, monkeypatch):
     """Neither `verify` nor `restore` accepts an archive in which a byte differs; nothing is restored."""
     path = tmp_path / "b.zip"
-    cli("backup", path)
-    content = bytearray(path.read_bytes())
+    content = bytearray(archived.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
     new = tmp_path / "new"
@@ -469,10 +469,9 @@ def test_a_full_disk_leaves_no_backup(cli, owner_home, tmp_path):
     assert [(True, "", [])] * 4 == seen
 
 
-def test_a_disk_that_fills_up_during_a_restore_leaves_nothing_half(cli, owner_home, tmp_path, monkeypatch):
+def test_a_disk_that_fills_up_during_a_restore_leaves_nothing_half(cli, owner_home, archived, tmp_path, monkeypatch):
     """The parts that were restored are named and whole; `--merge` restores the rest when there is room."""
-    cli("backup", tmp_path / "b.zip")
-    before = content(cli)
+    before = cli("memory", "export", "--all").out
     enter(tmp_path / "new", monkeypatch)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     written = restore._written
@@ -486,14 +485,14 @@ def test_a_disk_that_fills_up_during_a_restore_leaves_nothing_half(cli, owner_ho
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(restore, "_written", limited)
-        ran = cli("restore", tmp_path / "b.zip")
+        ran = cli("restore", archived)
     names = databases(tmp_path / "new")
-    cli("restore", tmp_path / "b.zip", "--merge")
+    cli("restore", archived, "--merge")
 
     assert 5 == ran.code
     assert "Only this was restored: curated; when the cause is mended, restore the rest with --merge." in ran.err
     assert [] == names
-    assert before["memory export --all"] == content(cli)["memory export --all"]
+    assert before == cli("memory", "export", "--all").out
 
 
 def test_a_folder_that_cannot_be_written_is_said(cli, owner_home, tmp_path):
@@ -660,9 +659,8 @@ def test_a_loss_of_commits_is_told(cli, owner_home):
     assert f"{path}: 2 commits that were acknowledged are missing" in ran.json["notes"][0]
 
 
-def test_a_restored_older_state_is_no_loss(cli, owner_home):
+def test_a_restored_older_state_is_no_loss(cli, owner_home, archived):
     """After a restore in the place of a lost, newer state, nothing counts the commits that the backup does not have."""
-    cli("backup", owner_home / "b.zip")
     cli("memory", "add", "One more.")
     cli("run", "hello", "--session", "s3")
     for folder in (state_of(owner_home), owner_home / ".beaver"):
@@ -673,7 +671,7 @@ def test_a_restored_older_state_is_no_loss(cli, owner_home):
             path.unlink()
     for name in ("audit.key", "memory-off.json"):
         (state_of(owner_home) / name).unlink()
-    restored = cli("restore", owner_home / "b.zip")
+    restored = cli("restore", archived)
 
     assert 0 == restored.code, restored.err
     assert "One more." not in cli("memory", "list").out

@@ -15,9 +15,10 @@ import pytest
 from beaver_hooks.agent.factory import EngineLoader
 from beaver_hooks.agent.loop import AgentLoop
 from beaver_hooks.audit.trail import Trail
-from beaver_hooks.cli.checks import databases, files, memories
+from beaver_hooks.cli.checks import databases, files, health, memories
 from beaver_hooks.cli.checks.findings import ok, problem, warning
 from beaver_hooks.config import LoadedConfig, parse_config, trust_config
+from beaver_hooks.receipts.health import Health
 from beaver_hostspecs import PluginFailed
 from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.migrations import read_migrations
@@ -404,6 +405,29 @@ def test_suspended_plugins(cli, state, category, fix):
     remedy = f"{fix}; the host tries the hook again by itself, and at once after an update of the plugin"
     (found,) = [each for each in ran.json["findings"] if each["subject"] == "plugin tally"]
     assert (1, {"subject": "plugin tally", "level": "problem", "text": text, "remedy": remedy}) == (ran.code, found)
+
+
+@pytest.mark.parametrize(
+    ("category", "meaning", "remedy"),
+    [
+        (
+            "commits_missing",
+            "its database lacks acknowledged commits",
+            "`beaver doctor` names the database and the remedy",
+        ),
+        (
+            "damaged_rows",
+            "rows of its database fail their checksums",
+            "`beaver memory check` names the rows and the remedy, and clears this when it finds none",
+        ),
+    ],
+)
+def test_a_plugin_that_reports_a_fault_of_its_database(category, meaning, remedy):
+    """The finding about a plugin whose database is at fault names the command that names the remedy."""
+    found = health.examine(
+        "p", Health(state="degraded", faults={"reported": category}), wanted=True, degraded="warning"
+    )
+    assert warning("plugin p", f"degraded: reported: {category} ({meaning})", remedy) == found
 
 
 def test_configuration_that_is_wrong(cli, state, scratch):

@@ -512,7 +512,7 @@ def test_forgetting_words_that_are_not_there(cli, stored, session):
 
 
 def test_a_damaged_message(cli, folder, stored):
-    """A message with a flipped bit is not shown, found or continued, a line names it, and the others are there."""
+    """A message with a flipped bit is not shown, found or continued; a line and the audit trail name it."""
     stored("one", "The price is 1000.", "And the quay?")
     path = folder / "sessions.db"
     content = bytearray(path.read_bytes())
@@ -524,7 +524,10 @@ def test_a_damaged_message(cli, folder, stored):
         cli("run", "So?", "--session", "one"),
     )
     found = {each["subject"]: each["text"] for each in cli("doctor", "--json").json["findings"]}
-
+    events = [json.loads(line) for line in cli("audit", "tail", "--json").out.splitlines()]
+    assert [{"number": 2, "remedy": "run `beaver doctor`"}] == [
+        each["facts"] for each in events if each["name"] == "message_damaged"
+    ]
     for ran in (show, search, run):
         assert (0, True) == (ran.code, "message_damaged number=2" in ran.err)
     assert (True, False) == ("And the quay?" in show.out, "Heard: The price" in show.out + search.out)

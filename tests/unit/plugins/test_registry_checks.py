@@ -187,8 +187,8 @@ def test_refusals(plugin, fault):
 def test_every_hook_is_known():
     """The hooks are those of the contract, whatever else its module holds."""
     assert list(HOOKS) == [
-        "describe", "configure", "provide_tools", "provide_commands", "provide_backup", "start", "stop",
-        "before_prompt", "on_tool_result", "after_prompt", "on_turn_dropped", "before_compaction",
+        "describe", "configure", "provide_tools", "provide_commands", "provide_backup", "subject_data", "start",
+        "stop", "before_prompt", "on_tool_result", "after_prompt", "on_turn_dropped", "before_compaction",
     ]  # fmt: skip
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from beaver_toolkit.files import replace
-from beaver_toolkit.sqlite.commits import Commits, commits_file, number_in_header, number_with_log
+from beaver_toolkit.sqlite.commits import Commits, commits_file, lacks_pages, number_in_header, number_with_log, size_of
 from beaver_toolkit.sqlite.connections import close_unchanged, connect
+from beaver_toolkit.sqlite.errors import DatabaseError
 
 _ENDING = ".losses"
 
@@ -117,7 +118,11 @@ def find_loss(path: Path, commits: Commits) -> None:
 def _number_with_log(path: Path) -> int:
     connection = connect(path)
     try:
-        return number_with_log(connection)
+        number = number_with_log(connection)
+        if lacks_pages(connection, size_of(path)):
+            # SQLite refuses it only without a log.
+            raise DatabaseError("corrupt")
+        return number
     finally:
         close_unchanged(connection)
 

@@ -1,4 +1,4 @@
-"""The write gate: only statements that are worth a memory of their own, and none that memory gave itself. Pure."""
+"""The write gate: only statements that are worth a memory of their own, and none that memory gave or forgot."""
 
 import attrs
 
@@ -14,7 +14,9 @@ NEAR = 0.9
 
 @attrs.frozen(kw_only=True)
 class WriteGate:
-    """Refuses what its speaker does not state, uncertain statements, recalled references and near duplicates.
+    """Refuses unstated and uncertain texts, recalled references, forgotten words and near duplicates.
+
+    The user may ask for a statement again that was forgotten before.
 
     Attributes:
         least_confidence: of a candidate that is stored or queued.
@@ -26,15 +28,20 @@ class WriteGate:
         """Return the objection to a candidate, or `None`."""
         if occasion.was_injected(candidate.text):
             return Verdict(gate="write", reason="recalled_reference")
-        if candidate.explicit:
-            return None
-        if candidate.kind != "fix" and (reason := unmeant(candidate.text, occasion.message(candidate))):
-            return Verdict(gate="write", reason=reason)
+        reason = "" if candidate.explicit else _unstated(candidate, occasion) or self._doubt(candidate, occasion)
+        return Verdict(gate="write", reason=reason) if reason else None
+
+    def _doubt(self, candidate: Candidate, occasion: Occasion) -> str:
         if candidate.confidence < self.least_confidence:
-            return Verdict(gate="write", reason="low_confidence")
-        if any(_near(candidate.text, known) for known in occasion.known):
-            return Verdict(gate="write", reason="near_duplicate")
-        return None
+            return "low_confidence"
+        if occasion.was_forgotten(candidate.text):
+            return "forgotten_before"
+        return "near_duplicate" if any(_near(candidate.text, known) for known in occasion.known) else ""
+
+
+def _unstated(candidate: Candidate, occasion: Occasion) -> str:
+    # A fix rests on outcomes of tools, and on no message.
+    return "" if candidate.kind == "fix" else unmeant(candidate.text, occasion.message(candidate))
 
 
 def _near(text: str, known: str) -> bool:

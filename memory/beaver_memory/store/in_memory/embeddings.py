@@ -29,6 +29,12 @@ def put(table: OwnerTable, model: str, vectors: Sequence[tuple[int, bytes]], tex
             table.put_vector(model, id_, data)
 
 
+def of_memories(tables: Iterable[OwnerTable], model: str, ids: Iterable[int]) -> dict[int, bytes]:
+    """Return the embeddings of memories of tables by id."""
+    wanted = set(ids)
+    return {row.id: row.data for table in tables for row in table.vectors.get(model, {}).values() if row.id in wanted}
+
+
 def drop(tables: Iterable[OwnerTable], model: str) -> int:
     """Delete the embeddings of tables by a model; return their number."""
     return sum(len(table.vectors.pop(model, ())) for table in tables)

@@ -26,6 +26,21 @@ def stats(tables: Collection[OwnerTable]) -> dict[str, Any]:
     }
 
 
+def holdings(table: OwnerTable) -> dict[str, int]:
+    """Return how many rows tell of an owner, by place."""
+    return {
+        "memories": len(table.rows),
+        "vectors": sum(map(len, table.vectors.values())),
+        "history": sum(bool(each.old or each.new) for row in table.rows.values() for each in row.history),
+        "labels": sum(len(row.labels) for row in table.rows.values()),
+        "summaries": len(table.summaries),
+        "waiting turns": len(table.waiting),
+        "captured turns": len(table.captured_turns),
+        "days of capture": len(table.capture_days),
+        "marks of forgotten texts": len(table.forgotten_texts),
+    }
+
+
 def problems(tables: Iterable[OwnerTable]) -> list[str]:
     """Return the problems of tables, one sentence each."""
     return [problem for table in tables for problem in _problems(table)]

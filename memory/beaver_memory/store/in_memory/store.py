@@ -12,6 +12,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import bounded, usable
+from beaver_memory.store.forgotten_texts import digests
 from beaver_memory.store.in_memory import embeddings, figures, reads, word_search, writes
 from beaver_memory.store.in_memory.tables import Database, OwnerTable, key_of, last_of, newer
 from beaver_memory.store.in_memory.turn_queue import InMemoryTurnQueue
@@ -160,6 +161,30 @@ class InMemoryStore:
             if table is not None and not table.rows:
                 del database.tables[table.owner]
 
+    def holdings(self, owner: Owner) -> Mapping[str, int]:
+        """Return how many rows tell of an owner, by place: with content, or about capture."""
+        with self._owned(owner) as table:
+            return figures.holdings(table)
+
+    def drop_capture_records(self, owner: Owner) -> None:
+        """Delete what capture knows of an owner: captured turns, what they took on each day, forgotten texts."""
+        with self._owned(owner) as table:
+            table.capture_days.clear()
+            table.captured_turns.clear()
+            table.forgotten_texts.clear()
+
+    def mark_forgotten(self, owner: Owner, texts: Collection[str]) -> None:
+        """Record that an owner has forgotten texts, by keyed hashes of their words."""
+        with self._locked() as database:
+            found = digests(database.identity.encode(), owner, texts)
+            database.made(owner).forgotten_texts.update(found.values())
+
+    def forgotten(self, owner: Owner, texts: Collection[str]) -> set[str]:
+        """Return those texts whose words an owner has forgotten."""
+        with self._owned(owner) as table:
+            found = digests(self.identity.encode(), owner, texts)
+            return {text for text, digest in found.items() if digest in table.forgotten_texts}
+
     # --- Capture ------------------------------------------------------------------------------------------------
 
     def spent(self, owner: Owner, day: date) -> CaptureSpend:
@@ -263,6 +288,12 @@ class InMemoryStore:
         with self._owned(owner) as table:
             return newer(table.vectors.get(cleaned(model), {}), after, limit)
 
+    def vectors_of(self, ids: Collection[int], model: str, *, tenant: str) -> dict[int, bytes]:
+        """Return the embeddings by `model` of memories of a tenant, by id."""
+        with self._locked() as database:
+            tables = [table for owner, table in database.tables.items() if owner.tenant == tenant]
+            return embeddings.of_memories(tables, cleaned(model), ids)
+
     def last_vector(self, owner: Owner, model: str) -> int:
         """Return the version of the newest embedding by `model`, 0 if there is none."""
         with self._owned(owner) as table:
@@ -287,6 +318,10 @@ class InMemoryStore:
 
     def damaged(self, owner: Owner) -> list[DamagedEntry]:  # noqa: ARG002 - the protocol names it
         """Return no rows: none is stored."""
+        return []
+
+    def damaged_among(self, ids: Sequence[int], filters: Filters) -> list[int]:  # noqa: ARG002 - the protocol names them
+        """Return no ids: no row is stored."""
         return []
 
     # --- One tenant ---------------------------------------------------------------------------------------------

@@ -65,6 +65,7 @@ class OwnerTable:
         summaries: the summaries of sessions, by agent and session.
         capture_days: what capture took on each day.
         captured_turns: the turns from which memories were captured.
+        forgotten_texts: the keyed hashes of forgotten texts.
         waiting: the turns that wait to be captured, by key, in order.
     """
 
@@ -77,6 +78,7 @@ class OwnerTable:
     summaries: dict[tuple[str, str], SessionSummary] = field(factory=dict)
     capture_days: dict[date, CaptureSpend] = field(factory=dict)
     captured_turns: set[str] = field(factory=set)
+    forgotten_texts: set[bytes] = field(factory=set)
     waiting: dict[str, QueuedTurn] = field(factory=dict)
 
     def put(self, row: Row) -> None:

@@ -1,6 +1,6 @@
-"""Counts what capture takes in a day, and records the turns from which memories were captured."""
+"""Counts what capture takes in a day, and records captured turns and forgotten texts."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from typing import Any
 
@@ -37,6 +37,18 @@ def captured(connection: Any, key: OwnerKey, turns: Collection[str]) -> set[str]
 def mark_captured(connection: Any, key: OwnerKey, turns: Collection[str]) -> None:
     """Record that an owner's memories were captured from turns."""
     connection.execute(_SQL["mark_captured"], _of(key) | {"turns": [cleaned(turn) for turn in turns]})
+
+
+def mark_forgotten(connection: Any, key: OwnerKey, digests: Iterable[bytes]) -> None:
+    """Record hashes of texts that an owner has forgotten."""
+    connection.execute(_SQL["mark_forgotten"], _of(key) | {"digests": [*digests]})
+
+
+def forgotten(connection: Any, key: OwnerKey, digests: Mapping[str, bytes]) -> set[str]:
+    """Return those texts, given with their hashes, that an owner has forgotten."""
+    rows = connection.execute(_SQL["forgotten"], _of(key) | {"digests": [*digests.values()]})
+    known = {bytes(digest) for (digest,) in rows}
+    return {text for text, digest in digests.items() if digest in known}
 
 
 def _of(key: OwnerKey) -> dict[str, Any]:

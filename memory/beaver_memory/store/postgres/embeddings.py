@@ -111,6 +111,13 @@ def newer(connection: Any, key: OwnerKey, model: tuple[int, str], version: int, 
     return whole(connection.execute(_SQL["new_vectors"], given, binary=True), name)
 
 
+def of_memories(connection: Any, tenant: int, model: tuple[int, str], ids: Sequence[int]) -> dict[int, bytes]:
+    """Return the embeddings of memories of a tenant by id, without those that fail their checksum."""
+    given = {"tenant": tenant, "model": model[0], "ids": [*ids]}
+    rows = connection.execute(_SQL["vectors_of"], given, binary=True)
+    return {row.id: row.data for row in whole(rows, model[1])}
+
+
 def whole(rows: Iterable[Sequence[Any]], model: str) -> list[VectorRow]:
     """Return the embeddings by a model that rows hold, without those that fail their checksum."""
     found = []

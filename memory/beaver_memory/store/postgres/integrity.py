@@ -5,7 +5,7 @@ from typing import Any
 
 from beaver_memory.records import DamagedEntry, Owner
 from beaver_memory.store.checksums import CHECKED, change_checksum, vector_checksum
-from beaver_memory.store.counts import wrong_count
+from beaver_memory.store.counts import RESTORE, broken_rule, damaged_memory, wrong_count
 from beaver_memory.store.damaged_entries import SUMMARY, entry_of
 from beaver_memory.store.postgres.embeddings import data_of
 from beaver_memory.store.postgres.owners import OwnerKey, all_owners
@@ -50,7 +50,7 @@ def problems(connection: Any) -> list[str]:
     """Return the problems of the store, one sentence each."""
     counts = ((_number(connection, rule), what) for rule, what in _RULES)
     tenants = connection.execute(_SQL["tenants"]).fetchall()
-    return [*(f"{count} {what}." for count, what in counts if count), *damage(connection, tenants)]
+    return [*(broken_rule(count, what) for count, what in counts if count), *damage(connection, tenants)]
 
 
 def damage(connection: Any, tenants: Iterable[tuple[int, str]]) -> Iterator[str]:
@@ -59,38 +59,39 @@ def damage(connection: Any, tenants: Iterable[tuple[int, str]]) -> Iterator[str]
         for user, counted, there in connection.execute(_SQL["miscounted_owners"], {"tenant": tenant}).fetchall():
             yield wrong_count(Owner(tenant=name, user=user), counted, there)
         owners = all_owners(connection, tenant)
-        yield from (f"{what} (tenant {name!r})." for what in _damaged_memories(connection, tenant, owners))
-        yield from (f"{what} (tenant {name!r})." for what in _damaged_others(connection, tenant))
-        yield from (f"{what} (tenant {name!r})." for what in _damaged_summaries(connection, tenant, owners))
+        of = f" of tenant {name}" if name else ""
+        yield from _damaged_memories(connection, tenant, owners, of)
+        yield from _damaged_others(connection, tenant, of)
+        yield from _damaged_summaries(connection, tenant, owners, of)
 
 
-def _damaged_memories(connection: Any, tenant: int, owners: dict[int, Owner]) -> Iterator[str]:
+def _damaged_memories(connection: Any, tenant: int, owners: dict[int, Owner], of: str) -> Iterator[str]:
     sql = _SQL["memories_after"].format(columns=COLUMNS)
     for id_, owner, labels, words, folded, *row in _pages(connection, sql, tenant):
         found = stored_of(row, owners) if is_whole(row, owners) else None
         if found is None:
-            yield f"Memory {id_} is damaged"
+            yield damaged_memory(id_, of)
         elif (
             set(labels) != set(labels_of(found.memory))
             or folded != folded_of(found.memory)
             or words != words_of(OwnerKey(tenant, owner), found.terms)
         ):
-            yield f"Memory {id_} has wrong labels or words"
+            yield f"Memory {id_}{of} has wrong labels or words: {RESTORE}."
 
 
-def _damaged_others(connection: Any, tenant: int) -> Iterator[str]:
+def _damaged_others(connection: Any, tenant: int, of: str) -> Iterator[str]:
     for id_, event, at, old, new, checksum in connection.execute(_SQL["histories"], {"tenant": tenant}, binary=True):
         if change_checksum(id_, event, at, old, new) != checksum:
-            yield f"The history of memory {id_} is damaged"
+            yield f"An entry in the history of memory {id_}{of} fails its checksum and is not shown: {RESTORE}."
     for id_, model, half, raw, checksum in connection.execute(_SQL["vectors"], {"tenant": tenant}, binary=True):
         if vector_checksum(id_, model, data_of(half, raw)) != checksum:
-            yield f"An embedding of memory {id_} is damaged"
+            yield f"An embedding of memory {id_}{of} fails its checksum: the memory is found by its words only."
 
 
-def _damaged_summaries(connection: Any, tenant: int, owners: dict[int, Owner]) -> Iterator[str]:
+def _damaged_summaries(connection: Any, tenant: int, owners: dict[int, Owner], of: str) -> Iterator[str]:
     for number, *row in connection.execute(_SQL["summaries"], {"tenant": tenant}, binary=True):
         if number not in owners or whole_summary(owners[number], row) is None:
-            yield f"The summary of session {row[1]!a} is damaged"
+            yield f"The summary of session {row[1]!a}{of} fails its checksum and is not shown: {RESTORE}."
 
 
 def damaged_rows(connection: Any, key: OwnerKey, owner: Owner) -> Iterator[DamagedEntry]:

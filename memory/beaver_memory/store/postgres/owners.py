@@ -28,10 +28,15 @@ _DROPS = (
     "drop_summaries",
     "drop_days",
     "drop_turns",
+    "drop_forgotten",
     "drop_rows",
     "drop_owner",
 )
 """The statements that delete the rows of an owner, in the order of their references."""
+
+_CAPTURE_DROPS = ("drop_days", "drop_turns", "drop_forgotten")
+"""The statements that delete the records of the capture of an owner's memories."""
+
 BLOCK = 64
 """Ids that a process takes at once."""
 
@@ -42,6 +47,10 @@ class OwnerKey:
 
     tenant: int
     owner: int
+
+
+NO_OWNER = OwnerKey(0, 0)
+"""No tenant and no owner have the number 0, so a query finds no rows."""
 
 
 class OwnerNumbers:
@@ -86,10 +95,20 @@ class OwnerNumbers:
         """Delete every row of an owner, unless it has memories. Within a transaction."""
         key = self.key(connection, owner)
         if key is not None and not live(connection, key):
-            given = {"tenant": key.tenant, "owner": key.owner}
             for statement in _DROPS:
-                connection.execute(_SQL[statement], given)
+                connection.execute(_SQL[statement], _of(key))
             self._owners.pop(owner, None)
+
+    def drop_capture_records(self, connection: Any, owner: Owner) -> None:
+        """Delete the records of the capture of an owner's memories. Within a transaction."""
+        key = self.key(connection, owner) or NO_OWNER
+        for statement in _CAPTURE_DROPS:
+            connection.execute(_SQL[statement], _of(key))
+
+    def holdings(self, connection: Any, owner: Owner) -> dict[str, int]:
+        """Return how many rows tell of an owner, by place."""
+        rows = connection.execute(_SQL["holdings"], _of(self.key(connection, owner) or NO_OWNER))
+        return {str(place): int(count) for place, count in rows}
 
     def _give_tenant(self, connection: Any, name: str) -> int:
         while not (known := self.tenant(connection, name)):
@@ -144,8 +163,12 @@ def tenant_of(owners: Sequence[Owner]) -> str:
 
 def live(connection: Any, key: OwnerKey) -> int:
     """Return how many memories of an owner are not forgotten."""
-    row = connection.execute(_SQL["live"], {"tenant": key.tenant, "owner": key.owner}).fetchone()
+    row = connection.execute(_SQL["live"], _of(key)).fetchone()
     return int(row[0]) if row else 0
+
+
+def _of(key: OwnerKey) -> dict[str, int]:
+    return {"tenant": key.tenant, "owner": key.owner}
 
 
 def live_owners(connection: Any) -> list[Owner]:

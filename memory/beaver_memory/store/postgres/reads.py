@@ -7,7 +7,7 @@ from beaver_memory.records import Change, Memory, Store
 from beaver_memory.store.bounds import LARGEST, bounded, usable
 from beaver_memory.store.checksums import change_checksum
 from beaver_memory.store.postgres.queries import postgres_queries
-from beaver_memory.store.postgres.rows import COLUMNS, Stored, memories_of, stored_of
+from beaver_memory.store.postgres.rows import COLUMNS, Stored, is_whole, memories_of, stored_of
 from beaver_memory.store.postgres.seen import Seen
 from beaver_memory.store.rows import retold
 from beaver_memory.texts import micros, moment
@@ -25,6 +25,21 @@ def visible(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Memory
     sql = _SQL["memories_by_id"].format(columns=COLUMNS, conditions=seen.which.sql)
     rows = connection.execute(sql, seen.params(ids=which), binary=True).fetchall()
     return {memory.id: memory for memory in memories_of(rows, seen.owners)}
+
+
+Place = tuple[int, int, int]
+"""The number of the owner of a memory, its moment, and its length in terms."""
+
+
+def damaged_places(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Place]:
+    """Return the memories that fail their checksums, by id, if all stores are visible: none tells its store."""
+    which = usable(ids)
+    if not (seen.owners and which and seen.every_store):
+        return {}
+    columns = f"o.id, o.owner, o.created_at, o.length, {COLUMNS}"
+    sql = _SQL["memories_by_id"].format(columns=columns, conditions="o.deleted_at IS NULL")
+    rows = connection.execute(sql, seen.params(ids=which), binary=True).fetchall()
+    return {id_: (owner, at, length) for id_, owner, at, length, *row in rows if not is_whole(row, seen.owners)}
 
 
 def locked(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Stored]:

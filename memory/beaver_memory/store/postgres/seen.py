@@ -5,7 +5,7 @@ from typing import Any
 import attrs
 
 from beaver_memory.filters import Filters
-from beaver_memory.records import Owner
+from beaver_memory.records import Owner, Store
 from beaver_memory.store.postgres.owners import OwnerNumbers
 from beaver_memory.store.postgres.sql_filters import Conditions, conditions
 
@@ -18,11 +18,13 @@ class Seen:
         tenant: the number of the tenant, 0 for one without memories.
         owners: the visible owners by number; none if the filters allow no store.
         which: the conditions for a visible memory.
+        every_store: whether all stores are visible.
     """
 
     tenant: int
     owners: dict[int, Owner]
     which: Conditions
+    every_store: bool = False
 
     def params(self, **more: Any) -> dict[str, Any]:
         """Return the values for a statement with the conditions."""
@@ -33,4 +35,5 @@ def seen(connection: Any, book: OwnerNumbers, filters: Filters) -> Seen:
     """Return what filters allow to see."""
     owners = filters.owners if filters.stores else ()
     tenant = book.tenant(connection, filters.tenant) if owners else 0
-    return Seen(tenant=tenant, owners=book.keys(connection, owners), which=conditions(filters))
+    keys, every = book.keys(connection, owners), {*filters.stores} == {*Store}
+    return Seen(tenant=tenant, owners=keys, which=conditions(filters), every_store=every)

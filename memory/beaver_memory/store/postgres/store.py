@@ -14,6 +14,7 @@ from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memo
 from beaver_memory.store.bounds import usable
 from beaver_memory.store.candidate_store import CandidateRows, Wanted
 from beaver_memory.store.changes import view_of
+from beaver_memory.store.forgotten_texts import digests
 from beaver_memory.store.postgres import (
     captures,
     embeddings,
@@ -231,6 +232,28 @@ class PostgresStore:
         with self._connector.writing() as connection:
             self._owners.drop(connection, owner)
 
+    def holdings(self, owner: Owner) -> Mapping[str, int]:
+        """Return how many rows tell of an owner, by place: with content, or about capture."""
+        with self._connector.reading() as connection:
+            return self._owners.holdings(connection, owner)
+
+    def drop_capture_records(self, owner: Owner) -> None:
+        """Delete what capture knows of an owner: captured turns, what they took on each day, forgotten texts."""
+        with self._connector.writing() as connection:
+            self._owners.drop_capture_records(connection, owner)
+
+    def mark_forgotten(self, owner: Owner, texts: Collection[str]) -> None:
+        """Record that an owner has forgotten texts, by keyed hashes of their words."""
+        found = digests(self.identity.encode(), owner, texts)
+        if found:
+            with self._connector.reading() as connection:
+                captures.mark_forgotten(connection, self._owners.give(connection, owner), found.values())
+
+    def forgotten(self, owner: Owner, texts: Collection[str]) -> set[str]:
+        """Return those texts whose words an owner has forgotten."""
+        with self._owned(owner) as (connection, key):
+            return captures.forgotten(connection, key, digests(self.identity.encode(), owner, texts))
+
     # --- Capture ------------------------------------------------------------------------------------------------
 
     def spent(self, owner: Owner, day: date) -> CaptureSpend:
@@ -351,6 +374,12 @@ class PostgresStore:
             number = self._models.number(connection, model)
             return embeddings.newer(connection, key, (number, model), after, limit)
 
+    def vectors_of(self, ids: Collection[int], model: str, *, tenant: str) -> dict[int, bytes]:
+        """Return the embeddings by `model` of memories of a tenant, by id."""
+        with self._connector.reading() as connection:
+            which = (self._models.number(connection, model), model)
+            return embeddings.of_memories(connection, self._owners.tenant(connection, tenant), which, usable(ids))
+
     def recalled(
         self, ids: Sequence[int], filters: Filters, model: str | None
     ) -> tuple[list[Memory], list[tuple[int, int]]]:
@@ -408,6 +437,12 @@ class PostgresStore:
         with self._connector.moment() as connection:
             key = self._owners.key(connection, owner)
             return [] if key is None else [*integrity.damaged_rows(connection, key, owner)]
+
+    def damaged_among(self, ids: Sequence[int], filters: Filters) -> list[int]:
+        """Return the ids of memories of the visible owners that fail their checksums; see `MemoryStore`."""
+        with self._seen(filters) as (connection, which):
+            found = reads.damaged_places(connection, which, ids)
+        return [id_ for id_ in dict.fromkeys(ids) if id_ in found]
 
     # --- One tenant ---------------------------------------------------------------------------------------------
 

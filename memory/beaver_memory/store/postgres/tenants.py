@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 from beaver_memory.records import Owner
+from beaver_memory.store.counts import broken_rule
 from beaver_memory.store.postgres.embeddings import lock_counts
 from beaver_memory.store.postgres.integrity import damage
 from beaver_memory.store.postgres.queries import postgres_queries
@@ -61,7 +62,7 @@ def problems(connection: Any, name: str) -> list[str]:
     """Return the problems of a tenant, one sentence each."""
     parts = _parts(connection, name)
     wrong = {what: sum(_number(connection, rule, number) for number, _ in parts) for rule, what in _RULES}
-    return [*(f"{count} {what}." for what, count in wrong.items() if count), *damage(connection, parts)]
+    return [*(broken_rule(count, what) for what, count in wrong.items() if count), *damage(connection, parts)]
 
 
 def _parts(connection: Any, name: str) -> list[tuple[int, str]]:

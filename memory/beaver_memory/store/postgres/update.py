@@ -7,13 +7,13 @@ from typing import Any
 
 import attrs
 
-from beaver_memory.records import Memory
+from beaver_memory.records import Memory, Owner
 from beaver_memory.store.changes import changed, columns
 from beaver_memory.store.checksums import CHECKED, change_checksum, memory_checksum
 from beaver_memory.store.postgres import embeddings
 from beaver_memory.store.postgres.owners import OwnerKey
 from beaver_memory.store.postgres.queries import postgres_queries
-from beaver_memory.store.postgres.reads import locked
+from beaver_memory.store.postgres.reads import Place, damaged_places, locked
 from beaver_memory.store.postgres.rows import TEXTS, Stored, folded_of, labels_of, values_of
 from beaver_memory.store.postgres.seen import Seen
 from beaver_memory.store.postgres.versions import take_versions
@@ -70,7 +70,7 @@ def change(
 
 
 def forget(connection: Any, seen: Seen, every: Seen, ids: Sequence[int], now: datetime) -> list[int]:
-    """Erase visible memories, within one transaction; return their ids, in order.
+    """Erase visible memories and damaged ones, within one transaction; return their ids, in order.
 
     Args:
         connection: a connection.
@@ -81,15 +81,18 @@ def forget(connection: Any, seen: Seen, every: Seen, ids: Sequence[int], now: da
         now: the present moment.
     """
     found = locked(connection, seen, ids)
-    by_owner: dict[OwnerKey, list[Stored]] = defaultdict(list)
-    for id_ in sorted(found):
-        by_owner[key_of(seen, found[id_].memory)].append(found[id_])
-    for key in sorted(by_owner, key=lambda each: each.owner):
-        _erase(connection, key, by_owner[key], micros(now))
-    gone = {"tenant": seen.tenant, "ids": [*found]}
-    for (id_,) in connection.execute(_SQL["predecessors"], gone).fetchall() if found else ():
+    places = {id_: _place_of(seen, each) for id_, each in found.items()}
+    # The owners are locked, so that no other writer changes these rows either.
+    places |= damaged_places(connection, seen, [id_ for id_ in ids if id_ not in found])
+    by_owner: dict[int, dict[int, Place]] = defaultdict(dict)
+    for id_, place in sorted(places.items()):
+        by_owner[place[0]][id_] = place
+    for owner in sorted(by_owner):
+        _erase(connection, seen, OwnerKey(seen.tenant, owner), by_owner[owner], micros(now))
+    gone = {"tenant": seen.tenant, "ids": [*places]}
+    for (id_,) in connection.execute(_SQL["predecessors"], gone).fetchall() if places else ():
         change(connection, every, id_, event="UPDATE", now=now, fields={"superseded_by": None})
-    return [id_ for id_ in dict.fromkeys(ids) if id_ in found]
+    return [id_ for id_ in dict.fromkeys(ids) if id_ in places]
 
 
 def footprint(connection: Any, tenant: int, ids: Iterable[int]) -> dict[str, int]:
@@ -158,15 +161,21 @@ def _set(connection: Any, key: OwnerKey, id_: int, settings: Mapping[str, Any]) 
             connection.execute(_SQL[statement].format(settings=names), given)
 
 
-def _erase(connection: Any, key: OwnerKey, found: Sequence[Stored], now: int) -> None:
-    ids, length = [each.memory.id for each in found], sum(each.length for each in found)
-    first = take_versions(connection, key, len(found), live=-len(found), length=-length)
+def _place_of(seen: Seen, found: Stored) -> Place:
+    memory = found.memory
+    return key_of(seen, memory).owner, micros(memory.created_at or memory.updated_at), found.length
+
+
+def _erase(connection: Any, seen: Seen, key: OwnerKey, found: Mapping[int, Place], now: int) -> None:
+    ids, length = [*found], sum(length for _, _, length in found.values())
+    first = take_versions(connection, key, len(ids), live=-len(ids), length=-length)
     drop_traces(connection, key, ids)
+    emptied = [
+        _emptied(key, seen.owners[key.owner], version, without_content(id_, created_at, now))
+        for version, (id_, (_, created_at, _)) in enumerate(found.items(), first)
+    ]
     with connection.cursor() as cursor:
-        cursor.executemany(
-            _SQL["empty_memory"],
-            [_emptied(key, each.memory, version, now) for version, each in enumerate(found, first)],
-        )
+        cursor.executemany(_SQL["empty_memory"], emptied)
     entries = [entry_of(id_, version, "FORGET", now, {}) for version, id_ in enumerate(ids, first)]
     add_history(connection, key.tenant, entries)
 
@@ -176,8 +185,8 @@ def without_content(id_: int, created_at: int, now: int) -> dict[str, Any]:
     return dict(_NOTHING) | {"id": id_, "created_at": created_at, "deleted_at": now, "updated_at": now}
 
 
-def _emptied(key: OwnerKey, memory: Memory, version: int, now: int) -> dict[str, Any]:
+def _emptied(key: OwnerKey, owner: Owner, version: int, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return what stays of a forgotten memory."""
-    values = without_content(memory.id, micros(memory.created_at or memory.updated_at), now)
-    checksum = memory_checksum(memory.owner, [values[name] for name in CHECKED])
-    return {"tenant": key.tenant, "id": memory.id, "version": version, "now": now, "checksum": checksum}
+    checksum = memory_checksum(owner, [values[name] for name in CHECKED])
+    named = {"id": values["id"], "now": values["deleted_at"]}
+    return named | {"tenant": key.tenant, "version": version, "checksum": checksum}

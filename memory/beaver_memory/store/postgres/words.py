@@ -1,8 +1,8 @@
 """The words of a memory in the word index: its terms, salted with the owner.
 
 The salt keeps the memories of other owners out of the lists that a question reads. Packed terms are those of
-`search/terms.py`: a number of passages in two bytes; of each passage the number of terms n and the length in four bytes
-each, n hashes of eight bytes, n counts of one byte.
+`search/terms.py`: a number of passages in two bytes; of each passage the number of terms n in four bytes, length and
+traits in four bytes together, n hashes of eight bytes, n counts of one byte.
 """
 
 import struct

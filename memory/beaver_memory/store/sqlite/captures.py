@@ -1,6 +1,6 @@
-"""Counts what capture takes in a day, and records the turns from which memories were captured."""
+"""Counts what capture takes in a day, and records captured turns and forgotten texts."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 
 import apsw
@@ -37,3 +37,15 @@ def captured(connection: apsw.Connection, owner: OwnerKey, turns: Collection[str
 def mark_captured(connection: apsw.Connection, owner: OwnerKey, turns: Collection[str]) -> None:
     """Record that an owner's memories were captured from turns."""
     connection.executemany(_SQL["mark_captured"], [(*owner, cleaned(turn)) for turn in turns])
+
+
+def mark_forgotten(connection: apsw.Connection, owner: OwnerKey, digests: Iterable[bytes]) -> None:
+    """Record hashes of texts that an owner has forgotten."""
+    connection.executemany(_SQL["mark_forgotten"], [(*owner, each) for each in digests])
+
+
+def forgotten(connection: apsw.Connection, owner: OwnerKey, digests: Mapping[str, bytes]) -> set[str]:
+    """Return those texts, given with their hashes, that an owner has forgotten."""
+    return {
+        text for text, each in digests.items() if connection.execute(_SQL["is_forgotten"], (*owner, each)).fetchone()
+    }

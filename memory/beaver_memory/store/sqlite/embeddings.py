@@ -1,14 +1,16 @@
 """Stores embeddings, by model."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 
 import apsw
 
-from beaver_memory.store.bounds import LARGEST, bounded
+from beaver_memory.store.bounds import LARGEST, bounded, usable
 from beaver_memory.store.checksums import vector_checksum
 from beaver_memory.store.protocol import VectorRow
 from beaver_memory.store.rows import text_of
+from beaver_memory.store.sqlite.damage import Damage
 from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.rows import rows_of, whole_memories
@@ -94,6 +96,20 @@ def newer(connection: apsw.Connection, owners: TenantOwners, model: int, version
             found.append(VectorRow(id=id_, version=number, data=data))
         else:
             owners.damage.note("embedding", key[0], id_)
+    return found
+
+
+def of_memories(
+    connection: apsw.Connection, tenant: int, model: str, ids: Iterable[int], damage: Damage
+) -> dict[int, bytes]:
+    """Return the embeddings of memories of a tenant by id; note those that fail their checksums."""
+    found: dict[int, bytes] = {}
+    name, number = cleaned(model), model_number(connection, model)
+    for id_, data, checksum in connection.execute(_SQL["vectors_of"], (tenant, number, json.dumps(usable(ids)))):
+        if vector_checksum(id_, name, data) == checksum:
+            found[id_] = data
+        else:
+            damage.note("embedding", tenant, id_)
     return found
 
 

@@ -1,21 +1,22 @@
 """Counts the contents of a store, and finds damage in it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import apsw
 
 from beaver_memory.errors import DamagedRow
+from beaver_memory.records import Memory
 from beaver_memory.store.checksums import vector_checksum
-from beaver_memory.store.counts import wrong_count
+from beaver_memory.store.counts import RESTORE, broken_rule, damaged_memory, wrong_count
 from beaver_memory.store.people import summary_of
 from beaver_memory.store.sqlite import people
 from beaver_memory.store.sqlite.damage import Damage
 from beaver_memory.store.sqlite.owners import owners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.reads import change_of
-from beaver_memory.store.sqlite.rows import each_row, parts_of, verify
+from beaver_memory.store.sqlite.rows import each_row, parts_of, verify, whole_memory
 from beaver_memory.store.sqlite.word_index import is_true
 from beaver_toolkit.sqlite.connections import integrity_problems
 
@@ -24,15 +25,19 @@ _SQL = sqlite_queries("integrity")
 MOST_NAMED = 20
 """Damaged rows that are named; the others are counted."""
 
+MOST_NAMED_FAULTS = 3
+"""Faults of a damaged file that are named."""
+
+_DAMAGED_FILE = (
+    f"The file is damaged: {{}}. To do: {RESTORE}, or move it away, with its -wal and -shm files, to begin with an"
+    " empty one."
+)
+
 _FAILURES = {
-    "memory": (
-        "Memory {id}{tenant} fails its checksum and is not shown: restore it from a backup, or erase it with"
-        " `beaver memory forget --damaged {id} --yes`; `beaver memory export --damaged` writes its readable columns."
-    ),
     "embedding": "An embedding of memory {id}{tenant} fails its checksum: the memory is found by its words only.",
     "person": "Person {id}{tenant} fails its checksum; its name is shown as memories spell it.",
-    "summary": "The summary of session {id}{tenant} fails its checksum and is not shown.",
-    "history": "An entry in the history of memory {id}{tenant} fails its checksum and is not shown.",
+    "summary": f"The summary of session {{id}}{{tenant}} fails its checksum and is not shown: {RESTORE}.",
+    "history": f"An entry in the history of memory {{id}}{{tenant}} fails its checksum and is not shown: {RESTORE}.",
 }
 
 _RULES = (
@@ -62,28 +67,38 @@ def stats(connection: apsw.Connection, path: Path) -> dict[str, Any]:
     }
 
 
-def problems(connection: apsw.Connection, damage: Damage, *, writable: bool = True) -> list[str]:
+def problems(connection: apsw.Connection, damage: Damage, *, writable: bool = True, shift: int = 0) -> list[str]:
     """Return the problems of the store, one sentence each.
 
     Args:
         connection: a connection within a transaction.
         damage: notes the rows that fail their checksums.
         writable: whether it may write; the word index is compared with the memories only then.
+        shift: the number that is added to the ids in the sentences.
     """
-    damaged = [f"The file is damaged: {each}." for each in integrity_problems(connection)]
-    if damaged:
-        return damaged
+    if damaged := integrity_problems(connection):
+        return [_DAMAGED_FILE.format("; ".join(damaged[:MOST_NAMED_FAULTS]))]
     strays = len(connection.execute("PRAGMA foreign_key_check").fetchall())
-    references = [f"{strays} rows refer to rows that do not exist."] if strays else []
+    references = [broken_rule(strays, "rows refer to rows that do not exist")] if strays else []
     words = _word_problems(connection) if writable else []
     counts = _wrong_counts(connection, damage)
-    return [*references, *_failures(connection, damage), *counts, *_broken_rules(connection), *words]
+    return [*references, *_failures(connection, damage, shift), *counts, *_broken_rules(connection), *words]
 
 
-def problems_of_newest(connection: apsw.Connection, count: int) -> list[str]:
+def problems_of_newest(connection: apsw.Connection, count: int, *, shift: int = 0) -> list[str]:
     """Return the problems of the newest rows of memories, and of the counts of owners, one sentence each."""
     failing = [*_failing(connection, "newest_rows", (count,))]
-    return [*_named(connection, failing), *_wrong_counts(connection, Damage())]
+    return [*_named(connection, failing, shift), *_wrong_counts(connection, Damage())]
+
+
+def newest_among(connection: apsw.Connection, count: int, fits: Callable[[Memory], bool]) -> Iterator[int]:
+    """Yield the ids of those of the newest memories that fit. The rows must be whole."""
+    known = owners(connection)
+    parts = parts_of(known)
+    for row in each_row(connection, _SQL["newest_memories"], (count,)):
+        memory = whole_memory(row, known, parts)
+        if fits(memory):
+            yield memory.id
 
 
 def count_rows(connection: apsw.Connection) -> int:
@@ -91,7 +106,7 @@ def count_rows(connection: apsw.Connection) -> int:
     return int(connection.execute(_SQL["count_rows"]).get)
 
 
-def _failures(connection: apsw.Connection, damage: Damage) -> list[str]:
+def _failures(connection: apsw.Connection, damage: Damage, shift: int) -> list[str]:
     """Return a sentence for each row that fails its checksum, and note the row."""
     found: list[tuple[str, int, int | str]] = [
         *_failing(connection, "rows"),
@@ -102,13 +117,20 @@ def _failures(connection: apsw.Connection, damage: Damage) -> list[str]:
     ]
     for kind, tenant, id_ in found:
         damage.note(kind, tenant, id_)
-    return _named(connection, found)
+    return _named(connection, found, shift)
 
 
-def _named(connection: apsw.Connection, found: Sequence[tuple[str, int, int | str]]) -> list[str]:
+def _named(connection: apsw.Connection, found: Sequence[tuple[str, int, int | str]], shift: int) -> list[str]:
     tenants = {number: f" of tenant {name}" if name else "" for number, name in connection.execute(_SQL["tenants"])}
-    named = [_FAILURES[kind].format(id=id_, tenant=tenants.get(tenant, "")) for kind, tenant, id_ in found[:MOST_NAMED]]
+    named = [
+        _failure(kind, id_ + shift if isinstance(id_, int) else id_, tenants.get(tenant, ""))
+        for kind, tenant, id_ in found[:MOST_NAMED]
+    ]
     return [*named, *([f"{len(found) - MOST_NAMED} more rows fail their checksums."] if found[MOST_NAMED:] else [])]
+
+
+def _failure(kind: str, id_: int | str, tenant: str) -> str:
+    return damaged_memory(int(id_), tenant) if kind == "memory" else _FAILURES[kind].format(id=id_, tenant=tenant)
 
 
 def _wrong_counts(connection: apsw.Connection, damage: Damage) -> list[str]:
@@ -164,11 +186,11 @@ def _counts(connection: apsw.Connection, query: str) -> dict[str, int]:
 
 def _broken_rules(connection: apsw.Connection) -> list[str]:
     counts = ((connection.execute(_SQL[rule]).get, what) for rule, what in _RULES)
-    return [f"{count} {what}." for count, what in counts if count]
+    return [broken_rule(count, what) for count, what in counts if count]
 
 
 def _word_problems(connection: apsw.Connection) -> list[str]:
-    return [] if is_true(connection) else ["The word index does not match the memories."]
+    return [] if is_true(connection) else [f"The word index does not match the memories: {RESTORE}."]
 
 
 def _size(path: Path) -> int:

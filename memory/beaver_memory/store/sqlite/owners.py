@@ -1,6 +1,7 @@
 """Numbers of tenants and owners: rows refer to them by small numbers."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import apsw
 import attrs
@@ -25,10 +26,14 @@ _DROPS = (
     "drop_people",
     "drop_days",
     "drop_turns",
+    "drop_forgotten",
     "drop_rows",
     "drop_owner",
 )
 """The statements that delete the rows of an owner, in the order of their references."""
+
+_CAPTURE_DROPS = ("drop_days", "drop_turns", "drop_forgotten")
+"""The statements that delete the records of the capture of an owner's memories."""
 
 OwnerKey = tuple[int, int]
 """The number of a tenant, and the number of one of its owners, which is unique in the file, too."""
@@ -105,9 +110,21 @@ class OwnerNumbers:
         key = self.find(connection, owner)
         if key is not None and not live(connection, key):
             for statement in _DROPS:
-                connection.execute(_SQL[statement], {"tenant": key[0], "owner": key[1]})
+                connection.execute(_SQL[statement], _of(key))
             connection.execute(_SQL["lower_last_indexed"])
             self._keys.pop(owner, None)
+
+    def drop_capture_records(self, connection: apsw.Connection, owner: Owner) -> None:
+        """Delete the records of the capture of an owner's memories."""
+        key = self.find(connection, owner) or NO_OWNER
+        for statement in _CAPTURE_DROPS:
+            connection.execute(_SQL[statement], _of(key))
+
+    def holdings(self, connection: apsw.Connection, owner: Owner) -> dict[str, int]:
+        """Return how many rows tell of an owner, by place."""
+        key = self.find(connection, owner) or NO_OWNER
+        rows: list[tuple[Any, ...]] = connection.execute(_SQL["holdings"], _of(key)).fetchall()
+        return {str(place): int(count) for place, count in rows}
 
     def _remember(self, owner: Owner, key: OwnerKey) -> OwnerKey:
         if len(self._keys) >= MOST_KNOWN:
@@ -134,6 +151,10 @@ def owners(connection: apsw.Connection) -> dict[int, Owner]:
 def live_owners(connection: apsw.Connection) -> list[Owner]:
     """Return the owners who have memories that are not forgotten."""
     return [Owner(tenant=str(tenant), user=str(user)) for tenant, user in connection.execute(_SQL["live_owners"])]
+
+
+def _of(key: OwnerKey) -> dict[str, int]:
+    return {"tenant": key[0], "owner": key[1]}
 
 
 def _find(connection: apsw.Connection, owner: Owner) -> OwnerKey | None:

@@ -12,7 +12,7 @@ from beaver_memory.records import Change, Memory, Store
 from beaver_memory.store.bounds import LARGEST, bounded, usable
 from beaver_memory.store.checksums import change_checksum
 from beaver_memory.store.rows import retold
-from beaver_memory.store.sqlite.owners import TenantOwners
+from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.rows import FAILS, rows_of, whole_memories
 from beaver_memory.store.sqlite.sql_filters import Conditions, conditions, marks
@@ -37,6 +37,27 @@ def visible(
         for id_ in damaged_among(connection, owners, [id_ for id_ in wanted if id_ not in found]):
             owners.damaged(id_)
     return found
+
+
+Place = tuple[OwnerKey, int]
+"""The owner and the moment of a memory, as an index tells them."""
+
+
+def damaged_places(
+    connection: apsw.Connection, owners: TenantOwners, ids: Iterable[int], filters: Filters
+) -> dict[int, Place]:
+    """Return the memories of visible owners that fail their checksums, by id.
+
+    A damaged row does not tell its store, so only a reader of all stores gets any.
+    """
+    if not owners or {*filters.stores} != {*Store}:
+        return {}
+    looked_up = (
+        (id_, key, connection.execute(_SQL["moment_in_index"], (*key, id_)).get)
+        for id_ in damaged_among(connection, owners, ids)
+        for key in owners
+    )
+    return {id_: (key, moment) for id_, key, moment in looked_up if moment is not None}
 
 
 def damaged_among(connection: apsw.Connection, owners: TenantOwners, ids: Iterable[int]) -> list[int]:

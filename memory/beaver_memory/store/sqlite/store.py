@@ -13,6 +13,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import usable
+from beaver_memory.store.forgotten_texts import digests
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
 from beaver_memory.store.sqlite import (
     captures,
@@ -32,6 +33,7 @@ from beaver_memory.store.sqlite import (
 from beaver_memory.store.sqlite.connections import PATIENCE, Connector, LossTold
 from beaver_memory.store.sqlite.damage import Damage, DamageTold
 from beaver_memory.store.sqlite.damaged_rows import damaged_rows
+from beaver_memory.store.sqlite.forgotten_key import made_key, read_key
 from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, TenantOwners, live, live_owners, owners, tenant_number
 from beaver_memory.store.sqlite.preparation import Migrating, silently
 from beaver_memory.store.sqlite.sqlite_vec import VecTables
@@ -238,6 +240,32 @@ class SqliteStore:
             self._connector.owners.drop(connection, owner)
         self._connector.empty_log()
 
+    def holdings(self, owner: Owner) -> Mapping[str, int]:
+        """Return how many rows tell of an owner, by place: with content, or about capture."""
+        with self._connector.reading() as connection:
+            return self._connector.owners.holdings(connection, owner)
+
+    def drop_capture_records(self, owner: Owner) -> None:
+        """Delete what capture knows of an owner: captured turns, what they took on each day, forgotten texts."""
+        with self._connector.writing() as connection:
+            self._connector.owners.drop_capture_records(connection, owner)
+        self._connector.empty_log()
+
+    def mark_forgotten(self, owner: Owner, texts: Collection[str]) -> None:
+        """Record that an owner has forgotten texts, by keyed hashes of their words."""
+        found = digests(made_key(self.path), owner, texts) if texts else {}
+        if found:
+            with self._connector.writing() as connection:
+                captures.mark_forgotten(connection, self._connector.owners.give(connection, owner), found.values())
+
+    def forgotten(self, owner: Owner, texts: Collection[str]) -> set[str]:
+        """Return those texts whose words an owner has forgotten."""
+        key = read_key(self.path) if texts else None
+        if key is None:
+            return set()
+        with self._owned(owner) as (connection, number):
+            return captures.forgotten(connection, number, digests(key, owner, texts))
+
     # --- Capture ------------------------------------------------------------------------------------------------
 
     def spent(self, owner: Owner, day: date) -> CaptureSpend:
@@ -353,6 +381,12 @@ class SqliteStore:
             which = embeddings.model_number(connection, model) or 0
             return embeddings.newer(connection, owners, which, after, limit) if owners else []
 
+    def vectors_of(self, ids: Collection[int], model: str, *, tenant: str) -> dict[int, bytes]:
+        """Return the embeddings by `model` of memories of a tenant, by id."""
+        with self._connector.reading() as connection:
+            damage = self._connector.owners.damage
+            return embeddings.of_memories(connection, tenant_number(connection, tenant), model, ids, damage)
+
     def last_vector(self, owner: Owner, model: str) -> int:
         """Return the version of the newest embedding by `model`, 0 if there is none."""
         with self._modelled(owner, model) as (connection, key, which):
@@ -375,16 +409,16 @@ class SqliteStore:
         with self._connector.reading() as connection:
             return integrity.stats(connection, self._connector.path)
 
-    def check(self) -> list[str]:
-        """Return the problems of the store, one sentence each; an empty list if it is whole."""
+    def check(self, *, shift: int = 0) -> list[str]:
+        """Return the problems of the store, one sentence each, with `shift` added to ids; none if it is whole."""
         try:
             with self._connector.writing() as connection:
-                found = integrity.problems(connection, self._damage)
+                found = integrity.problems(connection, self._damage, shift=shift)
         except StoreError as error:
             if error.category not in UNWRITABLE:
                 raise
             with self._connector.reading() as connection:
-                found = integrity.problems(connection, self._damage, writable=False)
+                found = integrity.problems(connection, self._damage, writable=False, shift=shift)
         losses = [f"{loss} To do: {remedy(self.path)}." for loss in losses_of(self.path)]
         return [*losses, *found]
 
@@ -393,6 +427,12 @@ class SqliteStore:
         with self._connector.reading() as connection:
             key = self._connector.owners.find(connection, owner)
             return [] if key is None else [*damaged_rows(connection, key, owner)]
+
+    def damaged_among(self, ids: Sequence[int], filters: Filters) -> list[int]:
+        """Return the ids of memories of the visible owners that fail their checksums; see `MemoryStore`."""
+        with self._seen(filters) as (connection, owners):
+            found = reads.damaged_places(connection, owners, ids, filters)
+        return [id_ for id_ in dict.fromkeys(ids) if id_ in found]
 
     def _verify_analyser(self, connection: apsw.Connection) -> None:
         if self._analyser is not None and (why := rebuild_terms.trouble(connection, self._analyser)):

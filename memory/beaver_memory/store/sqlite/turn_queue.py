@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+import apsw
+
 from beaver_memory.records import Owner, QueuedSession
 from beaver_memory.store.bounds import bounded
 from beaver_memory.store.sqlite import captures
@@ -112,3 +114,8 @@ class SqliteTurnQueue:
             tenant, number = self._connector.owners.find(connection, owner) or NO_OWNER
             connection.execute(_SQL[name], {"tenant": tenant, "owner": number, **values})
             return int(connection.changes())
+
+
+def count_parked(connection: apsw.Connection) -> int:
+    """Return how many turns of all owners are parked."""
+    return int(connection.execute(_SQL["count_parked"]).get)

@@ -9,7 +9,7 @@ import apsw
 import attrs
 
 from beaver_memory.filters import Filters
-from beaver_memory.records import Memory, Owner, Store
+from beaver_memory.records import Memory, Owner
 from beaver_memory.store.changes import changed, columns
 from beaver_memory.store.checksums import change_checksum
 from beaver_memory.store.rows import EMBEDDED, SEARCHED, checksum_of, checksum_of_forgotten, stored, told
@@ -17,7 +17,7 @@ from beaver_memory.store.sqlite import embeddings, sqlite_vec
 from beaver_memory.store.sqlite.inserts import add_labels, count_people, drop_labels
 from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
-from beaver_memory.store.sqlite.reads import damaged_among, visible
+from beaver_memory.store.sqlite.reads import damaged_places, visible
 from beaver_memory.store.sqlite.versions import next_version
 from beaver_memory.store.sqlite.word_index import (
     add_words,
@@ -104,23 +104,13 @@ def footprint(connection: apsw.Connection, tenant: int, ids: Iterable[int]) -> d
 def _forget_damaged(
     connection: apsw.Connection, owners: TenantOwners, ids: Sequence[int], filters: Filters, now: datetime
 ) -> list[int]:
-    """Erase memories that fail their checksums; return their ids.
-
-    A damaged row does not tell its store, so only a reader of all stores may erase it.
-    """
-    if not owners or {*filters.stores} != {*Store}:
-        return []
-    erased = []
-    for id_ in damaged_among(connection, owners, ids):
-        for key in owners:
-            created = connection.execute(_SQL["moment_in_index"], (*key, id_)).get
-            if created is not None:
-                _erase_damaged(connection, key, owners.names[key[1]], (id_, created, micros(now)))
-                erased.append(id_)
-                break
-    if erased:
+    """Erase memories that fail their checksums; return their ids."""
+    found = damaged_places(connection, owners, ids, filters)
+    for id_, (key, created) in found.items():
+        _erase_damaged(connection, key, owners.names[key[1]], (id_, created, micros(now)))
+    if found:
         rebuild_words(connection)
-    return erased
+    return [*found]
 
 
 def touch(connection: apsw.Connection, tenant: int, ids: Iterable[int], now: datetime) -> None:

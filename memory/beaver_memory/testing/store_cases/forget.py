@@ -3,8 +3,9 @@
 from datetime import timedelta
 
 from beaver_memory.patterns import Pattern
-from beaver_memory.records import Owner, SessionSummary
+from beaver_memory.records import CaptureSpend, Owner, QueuedSession, SessionSummary
 from beaver_memory.store.protocol import IndexRow, SingleStore
+from beaver_memory.store.turn_queue import QueuedTurn
 from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, holds, looking, new, titles, using
 
 LATER = NOW + timedelta(minutes=5)
@@ -93,6 +94,59 @@ def counted_in_each_place(open_store: OpenStore) -> None:
         agree(1, store.footprint([gone, left], tenant="")["memories"], "of the other")
 
 
+def counted_for_an_owner(open_store: OpenStore) -> None:
+    """The rows that tell of an owner are counted by place; those of the same user in another tenant are not."""
+    ann, namesake = Owner(user="ann"), Owner(tenant="x", user="ann")
+    with using(open_store) as store:
+        for owner in (ann, namesake):
+            (id_,) = store.add([new("said", owner=owner, tags=("t",), project="p", session="s")], now=NOW)
+            store.put_vectors(owner, "m", [(id_, b"1")])
+            store.change(id_, looking(owners=(owner,)), event="PIN", now=LATER, pinned=True)
+            store.summarise(owner, SessionSummary(session="s", created_at=NOW))
+            store.mark_captured(owner, ["turn"])
+            store.mark_forgotten(owner, ["gone"])
+            store.spend(owner, NOW.date(), CaptureSpend(memories=1), CaptureSpend(memories=9))
+            store.queue.put(QueuedTurn(place=QueuedSession(owner=owner), turn="t", content="said", queued_at=NOW))
+        agree(dict.fromkeys(_PLACES, 1), _held(store, ann), "before")
+        store.forget(store.ids(ann), looking(owners=(ann,)), now=LATER)
+        agree({"summaries", "waiting turns", *_RECORDS}, {*_held(store, ann)}, "after forgetting")
+        store.queue.erase(ann)
+        store.drop_summaries(ann)
+        store.drop_capture_records(ann)
+        agree({}, _held(store, ann), "after all")
+        agree(dict.fromkeys(_PLACES, 1), _held(store, namesake), "of another tenant")
+        agree({}, _held(store, Owner(user="bob")), "of an unknown user")
+
+
+def marks_of_forgotten_texts(open_store: OpenStore) -> None:
+    """A store knows the words that an owner has forgotten, after opening again too, and those of no other owner."""
+    ann, namesake, bob = Owner(user="ann"), Owner(tenant="x", user="ann"), Owner(user="bob")
+    texts = ("I live in Ulm.", "i LIVE, in ulm", "Ich wohne in Köln", "...", "I live in Bonn.")
+    with using(open_store) as store:
+        store.add([new("left", owner=owner) for owner in (ann, namesake, bob)], now=NOW)
+        agree(set(), store.forgotten(ann, texts), "before")
+        store.mark_forgotten(ann, [])
+        store.mark_forgotten(ann, ["I live in Ulm.", "Ich wohne in Ko\u0308ln", "", "?"])
+        store.mark_forgotten(ann, ["I live in Ulm."])
+    with using(open_store) as store:
+        agree({*texts[:3]}, store.forgotten(ann, texts), "of the owner")
+        agree((set(), set()), (store.forgotten(namesake, texts), store.forgotten(bob, texts)), "of others")
+        agree(set(), store.forgotten(Owner(user="unknown"), texts), "of an unknown owner")
+        agree(2, store.holdings(ann)["marks of forgotten texts"], "the marks")
+        store.drop_capture_records(ann)
+        agree(set(), store.forgotten(ann, texts), "after")
+        agree(set(), store.forgotten(ann, []), "of no texts")
+
+
+def _held(store: SingleStore, owner: Owner) -> dict[str, int]:
+    found = store.holdings(owner)
+    return {place: found[place] for place in _PLACES if found.get(place)}
+
+
+_RECORDS = ("captured turns", "days of capture", "marks of forgotten texts")
+_PLACES = ("memories", "vectors", "history", "labels", "summaries", "waiting turns", *_RECORDS)
+
+
 def summaries_of_sessions(open_store: OpenStore) -> None:
     """The summaries of some sessions of an owner are erased, or of all, and no other owner's."""
     ann = Owner(user="ann")
@@ -115,6 +169,7 @@ def dropped_owner(open_store: OpenStore) -> None:
         (gone,) = store.add([new("gone", owner=ann, tags=("t",), related_people=("Bob",))], now=NOW)
         store.summarise(ann, SessionSummary(session="s", created_at=NOW))
         store.mark_captured(ann, ["turn"])
+        store.mark_forgotten(ann, ["gone"])
         store.matching([Pattern(text="gone")], looking(), limit=9)
         store.drop_owner(ann)
         agree(["gone"], titles(store.get([gone], looking(owners=(ann,)))), "with memories")
@@ -136,6 +191,8 @@ def _sessions(store: SingleStore, owner: Owner) -> list[str]:
 
 CASES = (
     counted_in_each_place,
+    counted_for_an_owner,
+    marks_of_forgotten_texts,
     dropped_owner,
     summaries_of_sessions,
     forgotten_everywhere,

@@ -132,6 +132,26 @@ def embeddings_of_new_memories(open_store: OpenStore) -> None:
         agree([], store.unembedded(ME, "m", limit=9))
 
 
+def embeddings_by_id(open_store: OpenStore) -> None:
+    """Embeddings are read by the ids of memories of one tenant, of any length, until the memory is forgotten."""
+    you, far = Owner(user="u"), Owner(tenant="t")
+    long = bytes(range(256)) * 130
+    with using(open_store) as store:
+        mine, gone, bare = store.add([new("a"), new("b"), new("c")], now=NOW)
+        (yours,) = store.add([new("d", owner=you)], now=NOW)
+        (theirs,) = store.add([new("e", owner=far)], now=NOW)
+        store.put_vectors(ME, "m/tokens", [(mine, long), (gone, b"\xff\xff!")])
+        store.put_vectors(you, "m/tokens", [(yours, b"odd")])
+        store.put_vectors(far, "m/tokens", [(theirs, b"far")])
+        wanted = [mine, gone, bare, yours, 999, -1, 2**80]
+        agree({mine: long, gone: b"\xff\xff!", yours: b"odd"}, store.vectors_of(wanted, "m/tokens", tenant=""), "by id")
+        agree({theirs: b"far"}, store.vectors_of([theirs], "m/tokens", tenant="t"), "of another tenant")
+        agree({}, store.vectors_of(wanted, "m", tenant=""), "another model")
+        agree({}, store.vectors_of(wanted, "m/tokens", tenant="nowhere"), "an unknown tenant")
+        store.forget([gone], looking(), now=NOW)
+        agree([mine, yours], sorted(store.vectors_of(wanted, "m/tokens", tenant="")), "without the forgotten one")
+
+
 def versions_of_owners(open_store: OpenStore) -> None:
     """One question returns each owner's newest change and newest embedding; 0 if there is none."""
     you = Owner(user="u")
@@ -230,6 +250,7 @@ CASES = (
     caught_up_in_steps,
     versions_across_writers,
     embeddings_by_model,
+    embeddings_by_id,
     embeddings_of_new_memories,
     embeddings_of_texts_that_have_changed,
     embeddings_of_other_terms,

@@ -93,7 +93,7 @@ class CuratedBackup:
                 with locked(source, PATIENCE):
                     left_out += [
                         f"{path} {why}, so it is not in the backup."
-                        for path in _own(source)
+                        for path in own_files(source)
                         if (why := self._copied(path, folder / part / path.relative_to(root)))
                     ]
         return left_out
@@ -102,11 +102,11 @@ class CuratedBackup:
         """Copy a file; return why it is left out, or an empty text."""
         if not stat.S_ISREG(path.lstat().st_mode):
             return "is not a regular file"
-        content = _content(path)
+        content = content_of(path)
         # A restored file is believed, so a backup must not launder one that came with a repository.
         if content and path.name != ARCHIVE_FILE and not self._trust.believes(path, content):
             return "may have come with a repository and is not confirmed"
-        _write(copy, content)
+        write_new(copy, content)
         return ""
 
     def check(self, folder: Path) -> BackupReport:
@@ -151,7 +151,7 @@ class CuratedBackup:
     # --- Into an empty folder -----------------------------------------------------------------------------------
 
     def _put(self, source: Path, target: Path, merged: _Merged, *, dry: bool) -> None:
-        taken = [path for path in _own(source) if os.path.lexists(target / path.name)]
+        taken = [path for path in own_files(source) if os.path.lexists(target / path.name)]
         if taken:
             raise MemoryUnwritable(
                 f"The file {target / taken[0].name} is there already; move it away, or restore with --merge."
@@ -164,7 +164,7 @@ class CuratedBackup:
                     self._create(path, target / path.name)
 
     def _create(self, source: Path, path: Path) -> None:
-        content = _content(source)
+        content = content_of(source)
         if path.name != ARCHIVE_FILE:
             self._trust.record(path, content)
         with explained(path):
@@ -179,7 +179,7 @@ class CuratedBackup:
             if _holds(source, target):
                 self._merge_target(copy, store, target, merged, dry=dry)
         memories = {name for target in BOTH for name in (target.file_name, history_path(source, target).name)}
-        for path in _own(source):
+        for path in own_files(source):
             if path.name not in memories:
                 self._merge_file(path, folder / path.name, store, merged, dry=dry)
 
@@ -235,7 +235,7 @@ class CuratedBackup:
             if lines and not dry:
                 with store.locked():
                     files.append(path, lines, BELIEVE_ALL)
-        elif _content(path) == _content(source):
+        elif content_of(path) == content_of(source):
             merged.present["files"] += 1
         else:
             merged.conflicts.append(f"{path} differs from the backup, and stays as it is.")
@@ -266,7 +266,7 @@ def _folders(root: Path) -> Iterator[Path]:
             yield folder
 
 
-def _own(folder: Path) -> list[Path]:
+def own_files(folder: Path) -> list[Path]:
     """Return the files of a folder: memories, histories, archive, waiting writes, texts kept aside."""
     return sorted(each for pattern in _FILES for each in folder.glob(pattern))
 
@@ -274,14 +274,19 @@ def _own(folder: Path) -> list[Path]:
 def _in_order(folder: Path) -> list[Path]:
     """Return the files in the order in which they are written: a memory after its history."""
     memories = {each.file_name for each in Target}
-    return sorted(_own(folder), key=lambda path: path.name in memories)
+    return sorted(own_files(folder), key=lambda path: path.name in memories)
 
 
 def _holds(folder: Path, target: Target) -> bool:
     return os.path.lexists(folder / target.file_name) or os.path.lexists(history_path(folder, target))
 
 
-def _content(path: Path) -> bytes:
+def content_of(path: Path) -> bytes:
+    """Return the bytes of a regular file.
+
+    Raises:
+        MemoryUnreadable: it cannot be read.
+    """
     try:
         with open_regular(path, follow_links=False) as file:
             return file.read()
@@ -289,7 +294,12 @@ def _content(path: Path) -> bytes:
         raise MemoryUnreadable(f"{path} cannot be read ({error.strerror}); make it readable.") from error
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_new(path: Path, content: bytes) -> None:
+    """Make a private file, and its folder if it is missing.
+
+    Raises:
+        CuratedError: it cannot be written.
+    """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         create_once(path, content)

@@ -19,6 +19,7 @@ from beaver_hostspecs import (
     Report,
     Setup,
     StateBackup,
+    SubjectData,
     Tool,
     Turn,
     hookimpl,
@@ -98,6 +99,11 @@ class Curated:
     def provide_backup(self) -> StateBackup:
         """Copy both memories, their histories and the waiting writes, of every user."""
         return self.service.backup.functions()
+
+    @hookimpl
+    def subject_data(self) -> SubjectData:
+        """Export and erase the USER.md of one user, where profiles are kept per user."""
+        return self.service.subject.functions()
 
     @hookimpl
     async def before_prompt(self, turn: Turn, report: Report) -> Contribution | None:

@@ -27,6 +27,7 @@ from beaver_hooks_curated.profile_move import Move, Moved, move, preview
 from beaver_hooks_curated.settings import CuratedSettings
 from beaver_hooks_curated.snapshot import MemorySnapshot, take
 from beaver_hooks_curated.store import MemoryStore, WriteResult, fault
+from beaver_hooks_curated.subject import CuratedSubject
 from beaver_hooks_curated.undo import NOTHING_TO_UNDO
 from beaver_hostspecs import BelieveAll, Caller, Clock, FileTrust, SystemClock, Trust
 
@@ -71,6 +72,7 @@ class MemoryService:
 
     Attributes:
         backup: copies the files into a backup, and brings them back.
+        subject: exports and erases the profile of one user.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class MemoryService:
         trust = trust or BelieveAll()
         self._places = Layout(folder, person or folder, settings, self._clock, trust)
         self.backup = CuratedBackup(self._places, trust)
+        self.subject = CuratedSubject(self._places, settings)
 
     @property
     def folder(self) -> Path:

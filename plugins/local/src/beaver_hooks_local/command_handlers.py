@@ -10,7 +10,7 @@ from types import MappingProxyType
 import attrs
 
 from beaver_hooks_local.correction_handlers import correct, pending, undo
-from beaver_hooks_local.errors import CommandRefused
+from beaver_hooks_local.errors import CommandRefused, damaged_text
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.recall.recaller import Recall
 from beaver_hooks_local.tools.definitions import PLANE
@@ -204,10 +204,12 @@ def _own(memory: LocalMemory, word: str, context: CommandContext, *, lapsed: boo
     """Return a memory that the user of the command may change."""
     plain = word.isascii() and word.isdigit() and len(word) <= _LONGEST_ID
     own = Visibility.of_command(context).own(memory.clock.now(), lapsed=lapsed)
-    found = _got(memory, [int(word)], own) if plain and int(word) else ()
-    if not found:
+    if not (plain and int(word)):
         raise CommandRefused(_no_such(word))
-    return found[0]
+    got = memory.operations.get(GetRequest(ids=[int(word)], visible=own))
+    if not got.memories:
+        raise CommandRefused(damaged_text(got.damaged) if got.damaged else _no_such(word))
+    return got.memories[0]
 
 
 def _no_such(word: str) -> str:

@@ -2,9 +2,11 @@
 
 from beaver_hooks_local.recall.recaller import Recaller
 from beaver_hooks_local.settings import CaptureSettings, LocalSettings
-from beaver_hostspecs import Clock, Setup, StateBackup
+from beaver_hooks_local.visibility import Visibility
+from beaver_hostspecs import Clock, CommandContext, Scope, Setup, StateBackup, Subject, SubjectData, Trust
 from beaver_memory.capture.gates.budget import Budget
-from beaver_memory.records import Scope
+from beaver_memory.records import Owner
+from beaver_memory.records import Scope as MemoryScope
 from beaver_memory.runtime.backup import MemoryBackup
 from beaver_memory.runtime.memory_runtime import MemoryRuntime
 from beaver_memory.runtime.operations import Operations
@@ -16,6 +18,7 @@ from beaver_memory.runtime.profile import (
     RuntimeServices,
     SqliteLocation,
 )
+from beaver_memory.runtime.subject import SubjectMemory
 from beaver_toolkit.redaction.redactor import Policy
 
 GLOBAL_TYPES = frozenset({"preference"})
@@ -39,7 +42,7 @@ class LocalMemory:
         self.clock, self.trace, self.troubles = operations.clock, operations.trace, operations.troubles
         self.recaller = Recaller(operations, settings, most=reference_tokens)
 
-    def default_scope(self, type_: str, project: str) -> Scope:
+    def default_scope(self, type_: str, project: str) -> MemoryScope:
         """Return the scope of a new memory whose writer gives none.
 
         A preference is global. Any other memory belongs to the named project, or to the project of this memory; without
@@ -64,19 +67,36 @@ def _capture_profile(settings: CaptureSettings) -> CaptureProfile:
 
 def make_runtime(settings: LocalSettings, setup: Setup, services: RuntimeServices) -> MemoryRuntime:
     """Return the runtime of the memory that the settings describe, not yet started."""
-    profile = Profile(
+    return MemoryRuntime(_profile(settings), location_of(settings, setup), services)
+
+
+def _profile(settings: LocalSettings) -> Profile:
+    return Profile(
         embedding=settings.embedding,
         vectors=settings.vectors,
         formula=settings.ranking.formula,
+        reranker=settings.recall.reranker,
         capture=_capture_profile(settings.capture),
         redaction=Policy(emails=settings.redaction.emails, phones=settings.redaction.phones),
     )
-    return MemoryRuntime(profile, location_of(settings, setup), services)
 
 
 def make_backup(settings: LocalSettings, setup: Setup, clock: Clock) -> StateBackup:
     """Return the functions that copy the memory of the settings, and bring it back."""
     return MemoryBackup(location=location_of(settings, setup), clock=clock).functions()
+
+
+def make_subject_data(settings: LocalSettings, setup: Setup, services: RuntimeServices) -> SubjectData:
+    """Return the functions that export and erase a person's data in the memory of the settings."""
+    memory = SubjectMemory(
+        profile=_profile(settings), location=location_of(settings, setup), services=services, owner_of=_owner_of
+    )
+    return memory.functions()
+
+
+def _owner_of(subject: Subject) -> Owner:
+    scope = Scope(tenant=subject.tenant)
+    return Visibility.of_command(CommandContext(user=subject.user, scope=scope, trust=Trust.FULL)).owner
 
 
 def location_of(settings: LocalSettings, setup: Setup) -> Location:

@@ -26,6 +26,7 @@ from beaver_hostspecs import (
     Report,
     Setup,
     StateBackup,
+    SubjectData,
     SystemClock,
     Tool,
     ToolResult,
@@ -191,6 +192,14 @@ class Local:
         from beaver_hooks_local.memory import make_backup  # noqa: PLC0415 - loaded for an enabled memory only
 
         return make_backup(self.settings, self.setup, self._clock)
+
+    @hookimpl
+    def subject_data(self) -> SubjectData:
+        """Export and erase the memories of one user, in the databases of the project and of the person."""
+        from beaver_hooks_local.memory import make_subject_data  # noqa: PLC0415 - loaded for an enabled memory only
+
+        services = RuntimeServices(report=self.setup.report, environment=self._environment, clock=self._clock)
+        return make_subject_data(self.settings, self.setup, services)
 
     @hookimpl
     async def before_prompt(self, turn: Turn, report: Report) -> Contribution | None:

@@ -12,6 +12,7 @@ from beaver_memory.embedding.settings import EmbeddingSettings
 PATH = "memory.local"
 
 Extractor = Literal["rules", "model", "hybrid"]
+Reranker = Literal["none", "tokens"]
 Formula = Literal["context", "weighted", "seed-002", "seed-003", "rrf"]
 
 _whole = Check(
@@ -61,6 +62,11 @@ class RecallSettings:
     )
     topic_turns: int = setting(
         default=4, help="the most turns on one topic that share a recall", validator=_count(3, 5)
+    )
+    reranker: Reranker = setting(
+        default="none",
+        help="what ranks the first 50 memories of a search again: `tokens` compares each word of the prompt with"
+        " theirs, by the model e5-small; it takes more disk",
     )
 
 

@@ -1,4 +1,4 @@
--- What capture takes in a day, and the turns from which memories were captured.
+-- What capture takes in a day, the turns from which memories were captured, and the marks of forgotten texts.
 
 -- name: spent
 SELECT memories, calls, tokens FROM capture_days WHERE tenant = %(tenant)s AND owner = %(owner)s AND day = %(day)s
@@ -20,3 +20,12 @@ WHERE tenant = %(tenant)s AND owner = %(owner)s AND turn = ANY(%(turns)s::text[]
 INSERT INTO captured_turns (tenant, owner, turn)
 SELECT %(tenant)s, %(owner)s, turn FROM unnest(%(turns)s::text[]) AS t (turn)
 ON CONFLICT DO NOTHING
+
+-- name: mark_forgotten
+INSERT INTO forgotten_texts (tenant, owner, digest)
+SELECT %(tenant)s, %(owner)s, digest FROM unnest(%(digests)s::bytea[]) AS t (digest)
+ON CONFLICT DO NOTHING
+
+-- name: forgotten
+SELECT digest FROM forgotten_texts
+WHERE tenant = %(tenant)s AND owner = %(owner)s AND digest = ANY(%(digests)s::bytea[])

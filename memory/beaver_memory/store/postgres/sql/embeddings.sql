@@ -57,6 +57,11 @@ WHERE tenant = %(tenant)s AND owner = %(owner)s AND model = %(model)s AND versio
 ORDER BY version
 LIMIT %(limit)s
 
+-- name: vectors_of
+SELECT memory, version, checksum, data, raw
+FROM embeddings
+WHERE tenant = %(tenant)s AND memory = ANY(%(ids)s::bigint[]) AND model = %(model)s
+
 -- name: last_vector
 SELECT max(version) FROM embeddings WHERE tenant = %(tenant)s AND owner = %(owner)s AND model = %(model)s
 

@@ -36,6 +36,35 @@ FROM owners AS o
 JOIN tenants AS t ON t.tenant = o.tenant
 WHERE o.tenant = %(tenant)s
 
+-- name: holdings
+-- The rows that tell of an owner, by place.
+SELECT 'memories', count(*)
+FROM observations WHERE tenant = %(tenant)s AND owner = %(owner)s AND deleted_at IS NULL
+UNION ALL
+SELECT 'texts', count(*)
+FROM texts
+WHERE tenant = %(tenant)s AND id IN (SELECT id FROM observations WHERE tenant = %(tenant)s AND owner = %(owner)s)
+UNION ALL
+SELECT 'vectors', count(*) FROM embeddings WHERE tenant = %(tenant)s AND owner = %(owner)s
+UNION ALL
+SELECT 'history', count(*)
+FROM history
+WHERE tenant = %(tenant)s AND (old != '{}' OR new != '{}')
+    AND memory IN (SELECT id FROM observations WHERE tenant = %(tenant)s AND owner = %(owner)s)
+UNION ALL
+SELECT 'labels', coalesce(sum(cardinality(labels)), 0)
+FROM observations WHERE tenant = %(tenant)s AND owner = %(owner)s
+UNION ALL
+SELECT 'summaries', count(*) FROM session_summaries WHERE tenant = %(tenant)s AND owner = %(owner)s
+UNION ALL
+SELECT 'waiting turns', count(*) FROM waiting_turns WHERE tenant = %(tenant)s AND owner = %(owner)s
+UNION ALL
+SELECT 'captured turns', count(*) FROM captured_turns WHERE tenant = %(tenant)s AND owner = %(owner)s
+UNION ALL
+SELECT 'days of capture', count(*) FROM capture_days WHERE tenant = %(tenant)s AND owner = %(owner)s
+UNION ALL
+SELECT 'marks of forgotten texts', count(*) FROM forgotten_texts WHERE tenant = %(tenant)s AND owner = %(owner)s
+
 -- name: drop_history
 DELETE FROM history
 WHERE tenant = %(tenant)s AND memory IN (SELECT id FROM observations WHERE tenant = %(tenant)s AND owner = %(owner)s)
@@ -54,6 +83,9 @@ DELETE FROM capture_days WHERE tenant = %(tenant)s AND owner = %(owner)s
 
 -- name: drop_turns
 DELETE FROM captured_turns WHERE tenant = %(tenant)s AND owner = %(owner)s
+
+-- name: drop_forgotten
+DELETE FROM forgotten_texts WHERE tenant = %(tenant)s AND owner = %(owner)s
 
 -- name: drop_rows
 DELETE FROM observations WHERE tenant = %(tenant)s AND owner = %(owner)s

@@ -1,4 +1,4 @@
--- What capture takes in a day, and the turns from which memories were captured.
+-- What capture takes in a day, the turns from which memories were captured, and the marks of forgotten texts.
 
 -- name: spent
 SELECT memories, calls, tokens FROM capture_days WHERE tenant = ? AND owner = ? AND day = ?
@@ -17,3 +17,9 @@ SELECT 1 FROM captured_turns WHERE tenant = ? AND owner = ? AND turn = ?
 
 -- name: mark_captured
 INSERT INTO captured_turns (tenant, owner, turn) VALUES (?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: mark_forgotten
+INSERT INTO forgotten_texts (tenant, owner, digest) VALUES (?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: is_forgotten
+SELECT 1 FROM forgotten_texts WHERE tenant = ? AND owner = ? AND digest = ?

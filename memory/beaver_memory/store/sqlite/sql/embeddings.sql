@@ -73,6 +73,11 @@ WHERE tenant = ? AND owner = ? AND model = ? AND version > ?
 ORDER BY version
 LIMIT ?
 
+-- name: vectors_of
+SELECT memory, data, checksum
+FROM observation_embeddings INDEXED BY observation_embeddings_by_memory
+WHERE tenant = ?1 AND model = ?2 AND memory IN (SELECT value FROM json_each(?3))
+
 -- name: last_vector
 SELECT max(version)
 FROM observation_embeddings INDEXED BY observation_embeddings_by_version

@@ -7,6 +7,9 @@ SELECT {columns}, o.tenant, o.id FROM observations AS o INDEXED BY observations_
 -- name: newest_rows
 SELECT {columns}, o.tenant, o.id FROM observations AS o WHERE o.tenant > 0 ORDER BY o.row DESC LIMIT ?
 
+-- name: newest_memories
+SELECT {columns} FROM observations AS o WHERE o.tenant > 0 AND o.deleted_at IS NULL ORDER BY o.row DESC LIMIT ?
+
 -- name: count_rows
 SELECT count(*) FROM observations
 

@@ -23,6 +23,36 @@ SELECT t.name, w.user FROM owners AS w JOIN tenants AS t ON t.number = w.tenant 
 -- name: live
 SELECT live FROM owners WHERE tenant = ? AND number = ?
 
+-- name: holdings
+-- The rows that tell of an owner, by place.
+SELECT 'memories', count(*)
+FROM observations
+WHERE tenant = :tenant AND owner = :owner
+    AND (deleted_at IS NULL OR title != '' OR narrative != '' OR evidence != '')
+UNION ALL
+SELECT 'vectors', count(*) FROM observation_embeddings WHERE tenant = :tenant AND owner = :owner
+UNION ALL
+SELECT 'history', count(*)
+FROM observation_history
+WHERE tenant = :tenant AND (old != '{}' OR new != '{}')
+    AND memory IN (SELECT id FROM observations WHERE tenant = :tenant AND owner = :owner)
+UNION ALL
+SELECT 'labels', count(*) FROM observation_labels WHERE tenant = :tenant AND owner = :owner
+UNION ALL
+SELECT 'archive', count(*) FROM observation_archive WHERE tenant = :tenant AND owner = :owner
+UNION ALL
+SELECT 'people', count(*) FROM people WHERE tenant = :tenant AND owner = :owner
+UNION ALL
+SELECT 'summaries', count(*) FROM session_summaries WHERE tenant = :tenant AND owner = :owner
+UNION ALL
+SELECT 'waiting turns', count(*) FROM waiting_turns WHERE tenant = :tenant AND owner = :owner
+UNION ALL
+SELECT 'captured turns', count(*) FROM captured_turns WHERE tenant = :tenant AND owner = :owner
+UNION ALL
+SELECT 'days of capture', count(*) FROM capture_days WHERE tenant = :tenant AND owner = :owner
+UNION ALL
+SELECT 'marks of forgotten texts', count(*) FROM forgotten_texts WHERE tenant = :tenant AND owner = :owner
+
 -- name: drop_history
 DELETE FROM observation_history
 WHERE tenant = :tenant AND memory IN (SELECT id FROM observations WHERE tenant = :tenant AND owner = :owner)
@@ -50,6 +80,9 @@ DELETE FROM capture_days WHERE tenant = :tenant AND owner = :owner
 
 -- name: drop_turns
 DELETE FROM captured_turns WHERE tenant = :tenant AND owner = :owner
+
+-- name: drop_forgotten
+DELETE FROM forgotten_texts WHERE tenant = :tenant AND owner = :owner
 
 -- name: drop_rows
 DELETE FROM observations WHERE tenant = :tenant AND owner = :owner

@@ -15,6 +15,12 @@ FROM json_each(?) AS j
 CROSS JOIN observations AS o INDEXED BY observations_by_id ON o.tenant = ? AND o.id = j.value
 WHERE {fails}
 
+-- name: moment_in_index
+-- The index gives the moment, whatever the row says.
+SELECT o.created_at
+FROM observations AS o INDEXED BY observations_by_time
+WHERE o.tenant = ? AND o.owner = ? AND o.deleted_at IS NULL AND o.id = ?
+
 -- name: walk_by_time
 -- An index gives the order of time for any condition: SQLite sorts nothing, and ends as soon as it has enough rows.
 SELECT {columns}

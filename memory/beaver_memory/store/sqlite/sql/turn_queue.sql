@@ -45,6 +45,9 @@ DELETE FROM waiting_turns WHERE tenant = ? AND owner = ? AND key = ? AND attempt
 -- name: postpone
 UPDATE waiting_turns SET due_at = ?, error = ? WHERE tenant = ? AND owner = ? AND key = ? AND attempts = ?
 
+-- name: count_parked
+SELECT count(*) FROM waiting_turns WHERE due_at IS NULL
+
 -- name: owners
 SELECT DISTINCT t.name, w.user
 FROM waiting_turns AS q

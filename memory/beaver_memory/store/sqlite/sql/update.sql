@@ -41,12 +41,6 @@ WHERE tenant = ? AND memory = ?
 -- name: drop_archived
 DELETE FROM observation_archive WHERE tenant = ? AND original_observation_id = ?
 
--- name: moment_in_index
--- The index gives the moment, whatever the row says.
-SELECT o.created_at
-FROM observations AS o INDEXED BY observations_by_time
-WHERE o.tenant = ? AND o.owner = ? AND o.deleted_at IS NULL AND o.id = ?
-
 -- name: renew_indexes
 REINDEX observations
 

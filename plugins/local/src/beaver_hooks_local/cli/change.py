@@ -59,7 +59,7 @@ def _own(shell: Shell, ids: tuple[int, ...], which: OwnerOptions) -> None:
     Raises:
         UsageError: there are such ids.
     """
-    ensure_all(ids, _there(shell, ids, which))
+    ensure_all(shell, ids, _there(shell, ids, which), which)
 
 
 def _there(shell: Shell, ids: tuple[int, ...], which: OwnerOptions) -> tuple[Memory, ...]:

@@ -6,10 +6,20 @@ import click
 
 from beaver_hooks_local.cli.output import counted
 from beaver_memory.errors import StoreError
-from beaver_memory.runtime.examination import examined
+from beaver_memory.runtime.examination import Examination, examined
 from beaver_memory.runtime.profile import DATABASE
 
-REMEDY = "run: beaver memory check, and beaver memory export --damaged -o FILE; then restore a backup"
+REMEDY = "run: beaver memory check"
+
+FORGET = "change the secret where it is used, and erase the memory: `beaver memory forget ID`"
+
+MOST_NAMED = 10
+"""Memories with secrets that are named; the others are counted."""
+
+Finding = tuple[str, str, str]
+"""Level, text and remedy."""
+
+PARKED = "run: beaver memory queue, with --user ID for those of a user; --retry captures them, --drop KEY erases one"
 
 WHOLE = "`beaver memory check` reads all of them"
 
@@ -17,20 +27,45 @@ WHOLE = "`beaver memory check` reads all of them"
 @click.command(hidden=True)
 @click.argument("folders", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--database", type=click.Path(path_type=Path), help="A database in place of those in the folders.")
-def examine(folders: tuple[Path, ...], *, database: Path | None) -> list[tuple[str, str, str]]:
-    """Verify the rows of the databases in FOLDERS, at most the newest of a large one; change nothing.
+def examine(folders: tuple[Path, ...], *, database: Path | None) -> list[Finding]:
+    """Verify the rows of the databases in FOLDERS, of the project and the person; change nothing.
+
+    Of a large database only the newest are verified. Memories that hold a secret are counted.
 
     The result, a list of level, text and remedy for each database, is for the caller in this process.
     """
     paths = [database] if database else [folder / DATABASE for folder in folders]
-    return [_finding(path) for path in dict.fromkeys(paths) if path.exists()]
+    there = {path: bool(number) for number, path in enumerate(dict.fromkeys(paths)) if path.exists()}
+    return [found for path, of_person in there.items() for found in _findings(path, of_person=of_person)]
 
 
-def _finding(path: Path) -> tuple[str, str, str]:
+def _findings(path: Path, *, of_person: bool) -> list[Finding]:
     try:
-        seen = examined(path)
+        seen = examined(path, of_person=of_person)
     except StoreError as error:
-        return "problem", str(error), "see the reason, and run: beaver memory check"
+        return [("problem", str(error), "see the reason, and run: beaver memory check")]
+    return [_state(path, seen), *_secrets(path, seen), *_parked(path, seen)]
+
+
+def _parked(path: Path, seen: Examination) -> list[Finding]:
+    """Return the turns that wait for the user."""
+    if not seen.parked:
+        return []
+    return [("problem", f"{path}: {counted(seen.parked, 'turn')} could not be captured (parked)", PARKED)]
+
+
+def _secrets(path: Path, seen: Examination) -> list[Finding]:
+    """Return how many memories hold secrets, and which; never a text of them."""
+    if not seen.refused:
+        return []
+    named = ", ".join(map(str, seen.refused[:MOST_NAMED]))
+    more = f" and {len(seen.refused) - MOST_NAMED} more" if seen.refused[MOST_NAMED:] else ""
+    hold = "memory holds" if len(seen.refused) == 1 else "memories hold"
+    text = f"{path}: {len(seen.refused):,} {hold} a secret that is refused today: {named}{more}"
+    return [("warning", text, FORGET)]
+
+
+def _state(path: Path, seen: Examination) -> Finding:
     if seen.is_older:
         return "ok", f"{path} is of an earlier version; the next command that opens it brings it over", ""
     if seen.problems:

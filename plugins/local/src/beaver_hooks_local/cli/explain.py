@@ -196,6 +196,7 @@ def _json(found: Explained) -> dict[str, Any]:
         "candidates": found.answer.candidates,
         "keyword_only": found.answer.keyword_only,
         "without_index": found.answer.without_index,
+        "not_reranked": found.answer.not_reranked,
         "minimum_score": found.minimum,
         "gate": {"verdict": found.gate.verdict, "reason": found.gate.reason},
     }

@@ -122,7 +122,8 @@ def forget(
     Ids and options select the memories that fit all of them. Their texts, their vectors, the texts in their history and
     the summaries of their sessions are erased from the database and its indexes. The backup that was made when the
     database was migrated to a newer version is deleted, and so are damaged logs that were kept. Only the fact that a
-    memory existed, and when it was forgotten, is kept. The report counts rows and files by place, and names the
+    memory existed, when it was forgotten, and keyed hashes of its statements are kept: capture does not learn the same
+    words again. The report counts rows and files by place, and names the
     places that it does not reach; the exit code is 1 if a row still holds content.
     Files of `beaver backup` that are older than this still hold them: delete those.
 
@@ -142,11 +143,12 @@ def forget(
         ctx.exit(0 if planted.holds else REMAINS)
     _ensure_one_way(selection)
     if damaged:
-        _forget_damaged(shell, ids, which, yes=yes and not dry, as_json=as_json)
+        every = attrs.evolve(selection, every_user=every_user or user is None)
+        _forget_damaged(shell, every, yes=yes and not dry, as_json=as_json)
         return
     found = ask(shell, selection.found)
     if not selection.is_narrow:
-        ensure_all(ids, found)
+        ensure_all(shell, ids, found, which)
     if everything and not (found or dry):
         # The last turns may wait to become memories.
         ask(shell, lambda memory: memory.operations.turns.erase(which.sight.owner), wrote=True)
@@ -219,15 +221,15 @@ def _places(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{place} {count:,}" for place, count in sorted(counts.items())) or "none"
 
 
-def _forget_damaged(shell: Shell, ids: tuple[int, ...], which: OwnerOptions, *, yes: bool, as_json: bool) -> None:
+def _forget_damaged(shell: Shell, selection: Selection, *, yes: bool, as_json: bool) -> None:
     """Erase memories that fail their checksums, which no command can show before."""
-    if not (ids and yes):
+    if not (selection.ids and yes):
         raise click.UsageError(
             "Name the damaged memories (see `beaver memory check`) and add --yes; none can be shown."
         )
 
     def work(memory: LocalMemory) -> tuple[int, ...]:
-        return memory.operations.forget(ForgetRequest(ids=ids, own=which.own(memory, lapsed=True))).forgotten
+        return memory.operations.forget(ForgetRequest(ids=selection.ids, own=selection.own(memory))).forgotten
 
     gone = ask(shell, work, wrote=True)
     if as_json:

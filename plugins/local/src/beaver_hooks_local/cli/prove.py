@@ -1,6 +1,7 @@
 """`forget --prove`: shows that nothing of forgotten memories is left in any file."""
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -58,16 +59,17 @@ def proved(shell: Shell) -> Proof:
     """Plant a memory of a throwaway owner, forget it, look for it, and remove the owner, also after an interruption."""
     own, has_files = _places(shell)
     places = [*own, *(folder.parent.parent for folder in (shell.folder(), shell.person_folder()))]
+    owner = proof.throwaway(datetime.now(UTC))
     try:
-        sentinel = ask(shell, lambda memory: proof.plant(memory.operations), wrote=True)
-        first = ask(shell, lambda memory: proof.found(memory.operations, sentinel.words))
+        sentinel = ask(shell, lambda memory: proof.plant(memory.operations, owner), wrote=True)
+        first = ask(shell, lambda memory: proof.found(memory.operations, owner, sentinel.words))
         before = traces_in(files_below(places, leave_out=[MODELS]), sentinel.needles)
-        report = ask(shell, lambda memory: proof.forget(memory.operations), wrote=True)
-        second = ask(shell, lambda memory: proof.found(memory.operations, sentinel.words))
+        report = ask(shell, lambda memory: proof.forget(memory.operations, owner), wrote=True)
+        second = ask(shell, lambda memory: proof.found(memory.operations, owner, sentinel.words))
         files = files_below(places, leave_out=[MODELS])
         after = traces_in(files, sentinel.needles)
     finally:
-        ask(shell, lambda memory: proof.remove(memory.operations), wrote=True)
+        ask(shell, lambda memory: proof.remove(memory.operations, owner), wrote=True)
     return Proof(
         before=before, after=after, hits=(first, second), left={**report.left}, files=len(files), has_files=has_files
     )

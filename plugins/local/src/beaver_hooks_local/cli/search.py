@@ -19,15 +19,17 @@ from beaver_hooks_local.cli.options import (
     user_option,
 )
 from beaver_hooks_local.cli.output import HEADS, counted, plain, record, row, say, say_json, table, whole
-from beaver_hooks_local.cli.plugin_calls import ask
+from beaver_hooks_local.cli.plugin_calls import NAME, ask
+from beaver_hooks_local.errors import damaged_text
 from beaver_hooks_local.memory import LocalMemory
-from beaver_hostspecs import Shell
+from beaver_hostspecs import PluginError, Shell
 from beaver_memory.records import Change, Memory
 from beaver_memory.runtime.reports import MemoriesReport, RecallReport
 from beaver_memory.runtime.requests import GetRequest, HistoryRequest, InspectionRequest, ListRequest, RecallRequest
 
 BY_WORDS = "Found by words only, because the embedder does not work now ({})."
 BY_STORE = "Found by the words in the database only, because no index could be built ({})."
+NOT_RERANKED = "Not ranked again by their tokens, as memory.local.recall.reranker wants ({})."
 
 
 @click.command(name="list")
@@ -86,7 +88,11 @@ def search(shell: Shell, /, words: tuple[str, ...], *, limit: int, as_json: bool
     found, elsewhere, now = ask(shell, work)
     if as_json:
         hits = [{**record(hit.memory), "score": round(hit.score, 6)} for hit in found.hits]
-        facts = {"keyword_only": found.keyword_only, "without_index": found.without_index}
+        facts = {
+            "keyword_only": found.keyword_only,
+            "without_index": found.without_index,
+            "not_reranked": found.not_reranked,
+        }
         say_json({"hits": hits, "candidates": found.candidates, **facts})
         return
     warn(found)
@@ -113,7 +119,7 @@ def show(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool)
         ]
 
     found = ask(shell, work)
-    ensure_all(ids, [each for each, _ in found])
+    ensure_all(shell, ids, [each for each, _ in found], which)
     if as_json:
         say_json({"memories": [{**record(each), "history": _changes(changes)} for each, changes in found]})
     else:
@@ -126,21 +132,30 @@ def warn(found: RecallReport) -> None:
         say(BY_WORDS.format(found.keyword_only), err=True)
     if found.without_index is not None:
         say(BY_STORE.format(found.without_index), err=True)
+    if found.not_reranked is not None:
+        say(NOT_RERANKED.format(found.not_reranked), err=True)
 
 
-def ensure_all(ids: tuple[int, ...], found: Sequence[Memory]) -> None:
+def ensure_all(shell: Shell, ids: tuple[int, ...], found: Sequence[Memory], which: OwnerOptions) -> None:
     """Refuse ids that are not among the found memories.
 
     Raises:
+        PluginError: some of them are damaged.
         UsageError: there are such ids.
     """
-    missing = [str(each) for each in dict.fromkeys(ids) if each not in {memory.id for memory in found}]
-    if missing:
-        named = ", ".join(missing[:10])
-        raise click.UsageError(
-            f"There is no memory {named} here. `beaver memory list` shows the ids; --user ID selects the memories of"
-            " a user."
-        )
+    missing = [each for each in dict.fromkeys(ids) if each not in {memory.id for memory in found}]
+    if not missing:
+        return
+    if damaged := ask(shell, lambda memory: _got(memory, missing, which)).damaged:
+        raise PluginError(damaged_text(damaged), plugin=NAME)
+    raise click.UsageError(
+        f"There is no memory {', '.join(map(str, missing[:10]))} here. `beaver memory list` shows the ids; --user ID"
+        " selects the memories of a user."
+    )
+
+
+def _got(memory: LocalMemory, ids: Sequence[int], which: OwnerOptions) -> MemoriesReport:
+    return memory.operations.get(GetRequest(ids=ids, visible=OwnerOptions(user=which.user).filters(memory)))
 
 
 def _elsewhere(memory: LocalMemory, which: OwnerOptions) -> int:

@@ -87,8 +87,6 @@ def check(ctx: click.Context, *, as_json: bool) -> None:
     else:
         say("\n".join(problems) or "The database is intact.")
     if problems:
-        if not as_json:
-            say("Restore the database from a copy, or move it away to start with an empty one.", err=True)
         ctx.exit(PROBLEM)
 
 

@@ -1,5 +1,6 @@
 """Recall before a prompt: asks the gate, searches if it says so, and composes the references of the turn. Blocking."""
 
+import math
 from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
@@ -189,6 +190,7 @@ class Recaller:
                 limit=limit,
                 minimum_score=recall.minimum_score,
                 explain=True,
+                seconds=_seconds(report),
             )
         )
         self._trace("recall_searched", hits=len(found.hits), total=found.candidates, keyword_only=found.keyword_only)
@@ -202,6 +204,8 @@ class Recaller:
         else:
             report.event("memory_recall_without_index", category=found.without_index)
             self._troubles.began(INDEX, found.without_index, report)
+        if found.not_reranked is not None:
+            report.event("memory_recall_not_reranked", category=found.not_reranked)
         return found.hits, found.without_index or found.keyword_only
 
     # --- The references of the turn -----------------------------------------------------------------------------
@@ -226,6 +230,12 @@ class Recaller:
         references = (*picked.references, *index)
         tenant = Visibility.of_turn(turn).owner.tenant
         return Recall(decision=decision, references=references, hits=found.hits, given=given, tenant=tenant, said=said)
+
+
+def _seconds(report: Report) -> float | None:
+    """Return the seconds until the deadline of the hook; `None` without one."""
+    left = report.remaining()
+    return None if math.isinf(left) else left
 
 
 def _place(sight: Visibility) -> tuple[Owner, str]:

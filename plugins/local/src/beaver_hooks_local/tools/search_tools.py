@@ -1,14 +1,16 @@
 """The reading tools: each shows only memories that its turn may see. Blocking."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 
+from beaver_hooks_local.errors import damaged_text
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.tools import serialise
 from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import Report, Trust, Turn
+from beaver_memory.filters import Filters
 from beaver_memory.runtime.reports import RecallReport
 from beaver_memory.runtime.requests import (
     GetRequest,
@@ -61,19 +63,20 @@ def timeline(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -
     rows = [
         serialise.row(each) | ({"anchor": True} if each.id == arguments["anchor"] else {}) for each in found.memories
     ]
-    return {"count": len(rows), "results": rows, **_none(rows)}
+    return {"count": len(rows), "results": rows, **_none(memory, rows, arguments["anchor"], filters)}
 
 
 def get(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -> Answer:
     """Return memories whole."""
     filters = Visibility.of_turn(turn).filters(memory.clock.now())
-    found = memory.operations.get(GetRequest(ids=arguments["ids"], visible=filters)).memories
+    got = memory.operations.get(GetRequest(ids=arguments["ids"], visible=filters))
+    found = got.memories
     memory.operations.touch((each.id for each in found), filters.tenant)
     observations = [serialise.whole(each) for each in found]
     cut = sum("cut" in each for each in observations)
     if cut:
         report.clipped("texts", len(observations) - cut, len(observations))
-    return {"count": len(observations), "observations": observations, **_none(observations)}
+    return {"count": len(observations), "observations": observations, **_note(observations, got.damaged)}
 
 
 def history(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
@@ -81,7 +84,7 @@ def history(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) ->
     filters = attrs.evolve(Visibility.of_turn(turn).filters(memory.clock.now()), lapsed=True)
     found = memory.operations.history(HistoryRequest(id=arguments["observation_id"], visible=filters))
     entries = [serialise.change(each) for each in found.changes]
-    return {"count": len(entries), "history": entries, **_none(entries)}
+    return {"count": len(entries), "history": entries, **_none(memory, entries, arguments["observation_id"], filters)}
 
 
 def people(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
@@ -100,5 +103,12 @@ def sessions(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -
     return {"count": len(found), "sessions": [serialise.session(each) for each in found]}
 
 
-def _none(rows: list[Any]) -> Answer:
+def _none(memory: LocalMemory, rows: list[Any], id_: int, filters: Filters) -> Answer:
+    """Return a note if a memory gave no rows."""
+    return {} if rows else _note(rows, memory.operations.get(GetRequest(ids=[id_], visible=filters)).damaged)
+
+
+def _note(rows: list[Any], damaged: Sequence[int]) -> Answer:
+    if damaged:
+        return {"note": damaged_text(damaged)}
     return {} if rows else {"note": "there is no memory with this id"}

@@ -1,0 +1,1 @@
+"""The data of one person, exported and erased in all plugins and in the host."""

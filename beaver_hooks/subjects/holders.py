@@ -1,0 +1,141 @@
+"""The holders of personal data: each plugin with the hook `subject_data`, then the host. All are asked."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import attrs
+
+from beaver_hooks.backups.configured_plugins import Places, Question, folders_of, unasked_folders
+from beaver_hooks.config import LoadedConfig
+from beaver_hooks.config.paths import printable
+from beaver_hooks.subjects.host_data import HostData
+from beaver_hostspecs import BeaverError, Subject, SubjectData, SubjectReport
+from beaver_hostspecs.naming import type_name
+
+HOST = "host"
+
+Ask = Callable[[SubjectData, Path], object]
+"""Calls one of the functions of a holder, with the folder for its files."""
+
+
+@attrs.frozen(kw_only=True)
+class HolderReport:
+    """What one holder has answered.
+
+    Attributes:
+        name: of the plugin, or `host`.
+        report: its report; `None` if it failed.
+        failure: why it failed; empty if it did not.
+    """
+
+    name: str
+    report: SubjectReport | None = None
+    failure: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class Summary:
+    """What all holders have answered, in the order in which they were asked.
+
+    Attributes:
+        answers: of the holders.
+        unreached: sentences about data that no holder has reached.
+    """
+
+    answers: tuple[HolderReport, ...]
+    unreached: tuple[str, ...]
+
+    @property
+    def reports(self) -> Mapping[str, SubjectReport]:
+        """The reports by the names of their holders."""
+        return {each.name: each.report for each in self.answers if each.report is not None}
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """Why holders failed, by their names."""
+        return {each.name: each.failure for each in self.answers if each.report is None}
+
+    @property
+    def count(self) -> int:
+        """How many things were found, exported or erased."""
+        return sum(sum(each.places.values()) for each in self.reports.values())
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each holder has answered, and nothing is left."""
+        return not self.failures and not any(any(each.left.values()) for each in self.reports.values())
+
+
+@attrs.frozen(kw_only=True)
+class Holders:
+    """The holders of personal data under a configuration.
+
+    Attributes:
+        data: their functions by their names, the host last.
+        failed: why plugins could not be asked, by name.
+        unreached: sentences about the files of other plugins.
+    """
+
+    data: Mapping[str, SubjectData]
+    failed: Mapping[str, str]
+    unreached: tuple[str, ...]
+
+    @classmethod
+    def under(cls, loaded: LoadedConfig, environment: Mapping[str, str]) -> "Holders":
+        """Return the holders that a configuration describes.
+
+        Raises:
+            ConfigurationError: the settings of a plugin are wrong.
+        """
+        places = Places(state=loaded.state_folder, person=loaded.person_folder)
+        found = Question(
+            hook="subject_data", kind=SubjectData, config=loaded.config, places=places, environment=environment
+        ).ask()
+        host = HostData(folder=places.state, environment=environment)
+        plugins = {each.name: each.answer for each in found.given if each.answer is not None}
+        unreached = tuple(
+            f"The files in {printable(str(folder))} were not reached: the plugin {name} "
+            + (f"is off ({found.off[name]})." if name in found.off else "does not tell persons, or is not installed.")
+            for name, folder in unasked_folders(places, found)
+        )
+        failed = {name: why for name, why in found.failed.items() if folders_of(places, name)}
+        return cls(data={**plugins, HOST: host.functions()}, failed=failed, unreached=unreached)
+
+    def count(self, subject: Subject) -> Summary:
+        """Ask each holder what it keeps of a person."""
+        return self._asked(lambda data, _: data.count(subject))
+
+    def export(self, subject: Subject, folder: Path) -> Summary:
+        """Let each holder write the data of a person into a folder of its own."""
+        return self._asked(lambda data, own: data.export(subject, own), folder)
+
+    def erase(self, subject: Subject) -> Summary:
+        """Let each holder erase the data of a person. One that fails keeps no other one from it."""
+        return self._asked(lambda data, _: data.erase(subject))
+
+    def _asked(self, ask: Ask, folder: Path | None = None) -> Summary:
+        failed = (HolderReport(name=name, failure=why) for name, why in self.failed.items())
+        return Summary(answers=(*failed, *self._answers(ask, folder)), unreached=self.unreached)
+
+    def _answers(self, ask: Ask, folder: Path | None) -> Iterator[HolderReport]:
+        for name, data in self.data.items():
+            own = (folder or Path(os.devnull)) / name
+            if folder is not None:
+                own.mkdir(mode=0o700)
+            yield _answer(name, lambda data=data, own=own: ask(data, own))  # type: ignore[misc]
+
+
+def _answer(name: str, ask: Callable[[], object]) -> HolderReport:
+    """Return the answer of a holder, or why it has none."""
+    try:
+        report = ask()
+    except BeaverError as error:
+        return HolderReport(name=name, failure=str(error))
+    except OSError as error:
+        return HolderReport(name=name, failure=f"A file cannot be read or written ({error.strerror}).")
+    except Exception as error:  # noqa: BLE001 - the report names the plugin
+        return HolderReport(name=name, failure=f"It raised {type_name(error)}; report this.")
+    if type(report) is not SubjectReport:
+        return HolderReport(name=name, failure=f"It returned a {type_name(report)}; report this.")
+    return HolderReport(name=name, report=report)
