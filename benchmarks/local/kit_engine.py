@@ -56,6 +56,20 @@ class Remembering:
         self._queries: dict[str, np.ndarray] = {}
         self._passages: dict[str, np.ndarray] = {}
 
+    def load(self, file: Path) -> None:
+        """Take the vectors that `save` has written, if the file exists."""
+        if file.is_file():
+            with np.load(file) as kept:
+                self._queries |= zip(kept["queries_texts"].tolist(), kept["queries"], strict=True)
+                self._passages |= zip(kept["passages_texts"].tolist(), kept["passages"], strict=True)
+
+    def save(self, file: Path) -> None:
+        """Write all vectors to a file."""
+        arrays = {}
+        for known, name in ((self._queries, "queries"), (self._passages, "passages")):
+            arrays |= {f"{name}_texts": np.array(list(known)), name: np.array(list(known.values()))}
+        np.savez(file, **arrays)
+
     def embed_query(self, text: str) -> np.ndarray:
         """Return the vector of a query."""
         if text not in self._queries:
@@ -68,20 +82,6 @@ class Remembering:
             if text not in self._passages:
                 self._passages[text] = self._embedder.embed_passages([text])[0]
         return np.stack([self._passages[text] for text in texts])
-
-    def load(self, path: Path) -> None:
-        """Take the vectors of an earlier run from a file, if there is one."""
-        if path.is_file():
-            with np.load(path) as kept:
-                for texts, of in ((self._queries, "queries"), (self._passages, "passages")):
-                    texts.update(zip(kept[f"{of}_texts"].tolist(), kept[of], strict=True))
-
-    def save(self, path: Path) -> None:
-        """Keep the vectors in a file for the next run."""
-        groups = {"queries": self._queries, "passages": self._passages}
-        arrays = {of: np.array(list(texts.values())) for of, texts in groups.items()}
-        arrays |= {f"{of}_texts": np.array(list(texts)) for of, texts in groups.items()}
-        np.savez(path, allow_pickle=False, **arrays)
 
     def close(self) -> None:
         """Keep the model open, because the next engine uses it too."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from beaver_hostspecs import Clock, SystemClock
 from beaver_memory.embedding.breaker import AT_ONCE, Breaker
-from beaver_memory.embedding.calibration import Scale, scale_of
+from beaver_memory.embedding.calibration import BY_WORDS, Scale, scale_of
 from beaver_memory.embedding.errors import EmbeddingError
 from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.errors import StoreError
@@ -400,7 +400,15 @@ class MemoryEngine:
         ranked, why = self._reranker.rank(found, rank, vectors, query.filters.tenant, until=sought.until)
         ranked = measured(ranked, fit(found, found.whole, sought.scale))
         chosen = hits(best_of(found, ranked, query), read, ranked.shares, query)
-        return Answer(hits=chosen, keyword_only=vectors.trouble, total=found.size, not_reranked=why)
+        cut = BY_WORDS if found.cosine is None else sought.scale.cut
+        return Answer(
+            hits=chosen,
+            keyword_only=vectors.trouble,
+            total=found.size,
+            not_reranked=why,
+            floor=cut.floor,
+            share=cut.share,
+        )
 
     def _matching(self, query: Query, terms: Sequence[int]) -> Answer:
         """Return the memories that hold the patterns of a query, ranked by its words."""

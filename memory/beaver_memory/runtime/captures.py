@@ -138,8 +138,8 @@ class Captures:
             tags=request.tags,
             when=self._clock.now(),
             was_injected=was_injected,
-            messages=tuple(each.text for each in request.said),
             was_forgotten=partial(self._engine.was_forgotten, owner),
+            messages=tuple(each.text for each in request.said),
             known=tuple(known),
         )
 

@@ -247,6 +247,8 @@ class Operations:
             without_index=answer.without_index,
             candidates=answer.total,
             not_reranked=answer.not_reranked,
+            floor=answer.floor,
+            share=answer.share,
         )
 
     def project(self, request: ProjectionRequest) -> ProjectionReport:

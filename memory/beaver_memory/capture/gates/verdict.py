@@ -26,8 +26,8 @@ class Occasion:
         tags: labels of the turn.
         when: the time of the turn.
         was_injected: whether a text consists of recalled references.
-        messages: the messages of the turn, by the places that candidates name.
         was_forgotten: whether the owner has forgotten the words of a text.
+        messages: the messages of the turn, by the places that candidates name.
         known: texts that memory holds already and that are near to the candidates.
     """
 
@@ -37,8 +37,8 @@ class Occasion:
     tags: tuple[str, ...] = ()
     when: datetime
     was_injected: Callable[[str], bool] = field(default=_never, repr=False)
-    messages: tuple[str, ...] = field(default=(), repr=False)
     was_forgotten: Callable[[str], bool] = field(default=_never, repr=False)
+    messages: tuple[str, ...] = field(default=(), repr=False)
     known: tuple[str, ...] = field(default=(), repr=False)
 
     def message(self, candidate: Candidate) -> str:

@@ -14,9 +14,10 @@ NEAR = 0.9
 
 @attrs.frozen(kw_only=True)
 class WriteGate:
-    """Refuses unstated and uncertain texts, recalled references, forgotten words and near duplicates.
+    """Refuses recalled references, and of other statements those that are not worth a memory.
 
-    The user may ask for a statement again that was forgotten before.
+    Text that its speaker does not mean is not worth one, nor are uncertain statements, near duplicates and forgotten
+    words. The user may ask for any of them in so many words.
 
     Attributes:
         least_confidence: of a candidate that is stored or queued.
@@ -28,20 +29,18 @@ class WriteGate:
         """Return the objection to a candidate, or `None`."""
         if occasion.was_injected(candidate.text):
             return Verdict(gate="write", reason="recalled_reference")
-        reason = "" if candidate.explicit else _unstated(candidate, occasion) or self._doubt(candidate, occasion)
+        reason = None if candidate.explicit else self._reason(candidate, occasion)
         return Verdict(gate="write", reason=reason) if reason else None
 
-    def _doubt(self, candidate: Candidate, occasion: Occasion) -> str:
+    def _reason(self, candidate: Candidate, occasion: Occasion) -> str | None:
+        if candidate.kind != "fix" and (reason := unmeant(candidate.text, occasion.message(candidate))):
+            return reason
         if candidate.confidence < self.least_confidence:
             return "low_confidence"
         if occasion.was_forgotten(candidate.text):
             return "forgotten_before"
-        return "near_duplicate" if any(_near(candidate.text, known) for known in occasion.known) else ""
-
-
-def _unstated(candidate: Candidate, occasion: Occasion) -> str:
-    # A fix rests on outcomes of tools, and on no message.
-    return "" if candidate.kind == "fix" else unmeant(candidate.text, occasion.message(candidate))
+        is_known = any(_near(candidate.text, known) for known in occasion.known)
+        return "near_duplicate" if is_known else None
 
 
 def _near(text: str, known: str) -> bool:
