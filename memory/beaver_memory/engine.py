@@ -24,7 +24,6 @@ from beaver_memory.model_switch import ModelSwitch, model_of
 from beaver_memory.patterns import Pattern
 from beaver_memory.query import Answer, Query
 from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner
-from beaver_memory.reranking import QueryVectors, RerankerName, TokenReranker
 from beaver_memory.search import exact, late_interaction
 from beaver_memory.search.candidates import Candidates, SearchSource, gather, width
 from beaver_memory.search.formulas import FORMULAS, Ranked, Weights
@@ -39,6 +38,7 @@ from beaver_memory.store.candidate_store import Wanted
 from beaver_memory.store.joint import PERSONAL_IDS, JointStore
 from beaver_memory.store.protocol import MemoryStore, SingleStore
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.token_reranker import QueryVectors, RerankerName, TokenReranker
 from beaver_memory.writer import Writer
 
 DATABASE = "memory.db"

@@ -27,7 +27,7 @@ class Query:
         formula: the formula for ranking: `context`, `weighted`, `seed-002`, `seed-003` or `rrf`.
         asker: the speaker whom the first person of the text means.
         explain: whether hits show the share of each signal.
-        seconds: the time that the caller has; what is ranked late in it is not ranked again by tokens.
+        seconds: the time of the caller; memories that are ranked after half of it are not ranked again by tokens.
     """
 
     text: str = field(default="", validator=instance_of(str))

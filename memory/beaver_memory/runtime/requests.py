@@ -91,7 +91,7 @@ class RecallRequest:
         max_tokens: the most tokens of all hits together; the first hit is always returned.
         minimum_score: the lowest score of a hit, 0 to 1; unless given, one that leaves out what does not fit.
         explain: whether each hit shows the share of each signal.
-        seconds: the time that the caller has; what is found late in it is not ranked again by tokens.
+        seconds: the time of the caller; memories that are ranked after half of it are not ranked again by tokens.
     """
 
     query: str = field(default="", validator=_text(LONGEST_QUERY))

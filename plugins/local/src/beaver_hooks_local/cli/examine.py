@@ -1,6 +1,5 @@
 """`examine`: verifies the rows of databases without opening a host; `beaver doctor` calls it."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
