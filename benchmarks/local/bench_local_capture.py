@@ -30,6 +30,7 @@ from kit_short_statements import CHATTER, MEASURED, SEEN, STATEMENTS
 
 from beaver_memory.capture.records import Candidate, Utterance, Voice
 from beaver_memory.capture.rules import RuleExtractor
+from beaver_memory.capture.unmeant import unmeant
 from beaver_memory.embedding.protocol import Embedder
 
 FROZEN_ON = 3
@@ -62,8 +63,13 @@ def candidates(case: Case) -> Iterator[tuple[Item, Sequence[Candidate]]]:
     before: Item | None = None
     for item in case.items:
         context = [] if before is None or before.session != item.session else [utterance(before, is_context=True)]
-        yield item, RULES.extract([*context, utterance(item)]).candidates
+        yield item, _meant(RULES.extract([*context, utterance(item)]).candidates, item.text)
         before = item
+
+
+def _meant(found: Sequence[Candidate], message: str) -> list[Candidate]:
+    """Return the candidates that the write gate does not refuse as no statement of their speaker."""
+    return [each for each in found if each.explicit or not unmeant(each.text, message)]
 
 
 def utterance(item: Item, *, is_context: bool = False) -> Utterance:
@@ -131,7 +137,9 @@ def bare(case: Case, texts: dict[str, str]) -> Case:
 
 def share_kept(messages: Sequence[str]) -> float:
     """Return the share of messages, each by itself, from which something is captured."""
-    return sum(bool(RULES.extract([Utterance(text=each)]).candidates) for each in messages) / len(messages)
+    return sum(bool(_meant(RULES.extract([Utterance(text=each)]).candidates, each)) for each in messages) / len(
+        messages
+    )
 
 
 def on_short_messages(told: Targets) -> None:

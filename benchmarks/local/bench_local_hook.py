@@ -28,6 +28,7 @@ from pathlib import Path
 import attrs
 
 from beaver_hooks_local.plugin import Local
+from beaver_hooks_local.recall.recaller import LEAST
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import Setup, Turn
@@ -46,7 +47,7 @@ TARGET_MS = 0.3
 VOCABULARY = 8_000
 USER = "u"
 HITS = 14
-"""The number of hits that recall requests by default: six, and eight spare ones for those in the conversation."""
+"""The number of hits that recall requests by default: eight, and six spare ones for those in the conversation."""
 
 
 @attrs.define
@@ -121,8 +122,7 @@ async def compare(plugin: Local, prompts: list[str], session: Callable[[int], st
 
 def _query(plugin: Local, turn: Turn) -> Query:
     filters: Filters = Visibility.of_turn(turn).filters(plugin.memory.clock.now())
-    minimum = plugin.settings.recall.minimum_score
-    return Query(text=turn.prompt, filters=filters, limit=HITS, minimum_score=minimum, explain=True)
+    return Query(text=turn.prompt, filters=filters, limit=HITS, minimum_score=LEAST, explain=True)
 
 
 def told(what: str, engine: Side | None, hook: Side, target: float | None) -> bool:

@@ -26,11 +26,13 @@ from kit_hooks import Hooked, hooked
 from kit_made_up import made_up
 from kit_score import METRICS, Ranking, Targets, any_at, flat, frac_at, heading, machine, noise, row
 
-from beaver_hooks_local.settings import RecallSettings
 from beaver_memory.search.formulas import Weights
 
 FORMULAS = ("context", "seed-002", "seed-003", "rrf")
 FIELDS = "turns with fields"
+FLOOR = 0.2
+"""A least score of each memory."""
+
 FRAC_WITH_E5, ANY_WITH_E5, FRAC_BY_WORDS = 0.78, 0.85, 0.73
 DEFAULT = Weights()
 TRIED: Mapping[str, tuple[float, ...]] = {
@@ -180,7 +182,7 @@ def _figure(bench: Bench, embedder: str, weights: Weights, where: slice) -> floa
 
 def floors(filled: Mapping[str, Sequence[Filled]], embedders: Embedders) -> None:
     """Print the number of hits that the minimum score excludes, if questions are asked of another conversation."""
-    least = RecallSettings().minimum_score
+    least = FLOOR
     heading(
         f"The least score of {least:g}, six memories; questions of their own conversation, and of another one",
         ("frac@6", "all kept", "kept none", "others", "of 6", "all of 6"),

@@ -32,8 +32,8 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.memory_batches import Batch
 from beaver_memory.query import Query
+from beaver_memory.reranker import RerankerName
 from beaver_memory.search.late_interaction import MODEL, WEIGHT
-from beaver_memory.token_reranker import RerankerName
 
 WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 LEAST: Mapping[str, float] = {"LoCoMo": 0.83, "BEAM": 0.75}

@@ -26,6 +26,7 @@ from beaver_memory.search.formulas import Weights
 
 MODEL = "e5-small"
 MODEL_HOME = "BEAVER_BENCH_MODEL_HOME"
+VECTORS = "BEAVER_BENCH_VECTORS"
 USER = "u"
 OWNER = Owner(user=USER)
 EARLY = datetime(2022, 1, 1, tzinfo=UTC)
@@ -54,6 +55,20 @@ class Remembering:
         self.identity = embedder.identity
         self._queries: dict[str, np.ndarray] = {}
         self._passages: dict[str, np.ndarray] = {}
+
+    def load(self, file: Path) -> None:
+        """Take the vectors that `save` has written, if the file exists."""
+        if file.is_file():
+            with np.load(file) as kept:
+                self._queries |= zip(kept["queries_texts"].tolist(), kept["queries"], strict=True)
+                self._passages |= zip(kept["passages_texts"].tolist(), kept["passages"], strict=True)
+
+    def save(self, file: Path) -> None:
+        """Write all vectors to a file."""
+        arrays = {}
+        for known, name in ((self._queries, "queries"), (self._passages, "passages")):
+            arrays |= {f"{name}_texts": np.array(list(known)), name: np.array(list(known.values()))}
+        np.savez(file, **arrays)
 
     def embed_query(self, text: str) -> np.ndarray:
         """Return the vector of a query."""

@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 
 from beaver_hostspecs import Clock, SystemClock
 from beaver_memory.embedding.breaker import AT_ONCE, Breaker
-from beaver_memory.embedding.calibration import Scale, scale_of
+from beaver_memory.embedding.calibration import BY_WORDS, Scale, scale_of
 from beaver_memory.embedding.errors import EmbeddingError
 from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.errors import StoreError
@@ -24,6 +23,7 @@ from beaver_memory.model_switch import ModelSwitch, model_of
 from beaver_memory.patterns import Pattern
 from beaver_memory.query import Answer, Query
 from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner
+from beaver_memory.reranker import QueryVectors, RerankerName, TokenReranker
 from beaver_memory.search import exact, late_interaction
 from beaver_memory.search.candidates import Candidates, SearchSource, gather, width
 from beaver_memory.search.formulas import FORMULAS, Ranked, Weights
@@ -38,7 +38,6 @@ from beaver_memory.store.candidate_store import Wanted
 from beaver_memory.store.joint import PERSONAL_IDS, JointStore
 from beaver_memory.store.protocol import MemoryStore, SingleStore
 from beaver_memory.store.sqlite import SqliteStore
-from beaver_memory.token_reranker import QueryVectors, RerankerName, TokenReranker
 from beaver_memory.writer import Writer
 
 DATABASE = "memory.db"
@@ -264,11 +263,11 @@ class MemoryEngine:
 
     def was_forgotten(self, owner: Owner, text: str) -> bool:
         """Return whether an owner has forgotten the words of a text."""
-        return any(store.forgotten(owner, [text]) for store in self.stores)
+        return bool(self.store.forgotten(owner, [text]))
 
     def holdings(self, owner: Owner) -> Mapping[str, int]:
         """Return how many rows of all databases tell of an owner, by place; see `SingleStore.holdings`."""
-        return sum((Counter(store.holdings(owner)) for store in self.stores), Counter())
+        return self.store.holdings(owner)
 
     @property
     def stores(self) -> list[SingleStore]:
@@ -330,7 +329,7 @@ class MemoryEngine:
         if query.patterns:
             return self._matching(query, terms)
         until, embedder = self._reranker.until(query.seconds), self._serving.embedder()
-        vectors = self._vectors(embedder, query.text)
+        vectors = QueryVectors() if query.by_words else self._vectors(embedder, query.text)
         trouble = vectors.trouble
         if not terms and vectors.vector is None:
             return self._newest(query, trouble)
@@ -401,7 +400,15 @@ class MemoryEngine:
         ranked, why = self._reranker.rank(found, rank, vectors, query.filters.tenant, until=sought.until)
         ranked = measured(ranked, fit(found, found.whole, sought.scale))
         chosen = hits(best_of(found, ranked, query), read, ranked.shares, query)
-        return Answer(hits=chosen, keyword_only=vectors.trouble, total=found.size, not_reranked=why)
+        cut = BY_WORDS if found.cosine is None else sought.scale.cut
+        return Answer(
+            hits=chosen,
+            keyword_only=vectors.trouble,
+            total=found.size,
+            not_reranked=why,
+            floor=cut.floor,
+            share=cut.share,
+        )
 
     def _matching(self, query: Query, terms: Sequence[int]) -> Answer:
         """Return the memories that hold the patterns of a query, ranked by its words."""

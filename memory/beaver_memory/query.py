@@ -27,7 +27,8 @@ class Query:
         formula: the formula for ranking: `context`, `weighted`, `seed-002`, `seed-003` or `rrf`.
         asker: the speaker whom the first person of the text means.
         explain: whether hits show the share of each signal.
-        seconds: the time of the caller; memories that are ranked after half of it are not ranked again by tokens.
+        seconds: the time that the caller has; memories that are found late in it are not ranked again by tokens.
+        by_words: whether words alone count, so that no embedder is asked.
     """
 
     text: str = field(default="", validator=instance_of(str))
@@ -40,6 +41,7 @@ class Query:
     asker: str = field(default="user", validator=instance_of(str))
     explain: bool = False
     seconds: float | None = field(default=None, validator=optional(and_(instance_of((int, float)), ge(0))))
+    by_words: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -71,6 +73,9 @@ class Answer:
         without_index: the reason why no index could be built, so that the store answered by its words, or `None`.
         not_reranked: the reason why the memories were not ranked again by their tokens although that is switched on:
             `no_token_vectors` of this embedder, or `deadline`; or `None`.
+        floor: the lowest score of the best hit of a query about something that the memories know.
+        share: the share of the best score that another hit needs to be worth giving. Both depend on how the search was
+            done.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -78,3 +83,5 @@ class Answer:
     total: int = 0
     without_index: str | None = None
     not_reranked: str | None = None
+    floor: float = 0.0
+    share: float = 0.65

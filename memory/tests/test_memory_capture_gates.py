@@ -12,6 +12,7 @@ from beaver_memory.capture.gates.chain import Gates
 from beaver_memory.capture.gates.privacy import PrivacyGate
 from beaver_memory.capture.gates.verdict import Occasion
 from beaver_memory.capture.records import Candidate, Utterance
+from beaver_memory.capture.sentences import sentences
 from beaver_memory.records import CaptureSpend, Owner
 from beaver_memory.store.in_memory import InMemoryStore
 
@@ -153,3 +154,53 @@ def test_evidence():
     assert "[secret]" in whole
     assert "alpha" not in whole
     assert canary.reveal() not in whole
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("If I lived in Rome, I would eat pasta.", "hypothetical"),
+        ("I would move to Bergen if I got the job.", "hypothetical"),
+        ("Imagine I live in Tokyo.", "hypothetical"),
+        ("Once upon a time I lived in a castle.", "story"),
+        ("Write a story about me: I live on a ship.", "story"),
+        ('My boss said: "I live in Berlin."', "quoted"),
+        ('"I live in Berlin and work at Siemens."', "quoted"),
+        ("Translate: I live in Rome.", "task_text"),
+        ("Can you translate this into French? I live in Rome.", "task_text"),
+        ("Wenn ich in Rom wohnen w\u00fcrde, \u00e4\u00dfe ich Pasta.", "hypothetical"),
+        ("Stell dir vor, ich wohne in Tokio.", "hypothetical"),
+        ("Es war einmal ein K\u00f6nig. Ich wohnte in seinem Schloss.", "story"),
+        ("Tom sagte: \u201eIch bin allergisch gegen N\u00fcsse.\u201c", "quoted"),
+        ("\u00dcbersetze: Ich wohne in Bonn.", "task_text"),
+        ("\u5047\u5982\u6211\u4f4f\u5728\u4e1c\u4eac\u3002", "hypothetical"),
+        ("\u4ece\u524d\u6709\u4e2a\u56fd\u738b\uff0c\u6211\u4f4f\u5728\u4ed6\u7684\u57ce\u5821\u91cc\u3002", "story"),
+        (
+            "\u4ed6\u8bf4\uff1a\u201c\u6211\u4f4f\u5728\u5317\u4eac\uff0c\u5728\u767e\u5ea6\u5de5\u4f5c\u3002\u201d",
+            "quoted",
+        ),
+        ("\u7ffb\u8bd1\uff1a\u6211\u4f4f\u5728\u4e0a\u6d77\u3002", "task_text"),
+    ],
+)
+def test_what_its_speaker_does_not_state(message, reason):
+    """A condition, a story, a quotation and a text to work on are refused with a reason, unless the user asks for it."""
+    here = attrs.evolve(HERE, messages=("Hello.", message))
+    (part,) = {each.text for each in sentences(message)[-1:]}
+    asked = with_(text=part, place=1), with_(text=part, place=1, explicit=True)
+    assert [verdicts(gates(), each, here=here) for each in asked] == [[("write", "refuse", reason)], [None]]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I moved to Porto. If I had more money I would buy a house.",
+        'My favourite book is "The Hobbit and Other Stories".',
+        "I'm writing a story about pirates.",
+        "We translate our docs into German: every release.",
+        "Wenn ich koche, nehme ich Oliven\u00f6l.",
+        "\u6211\u662f\u7ffb\u8bd1\uff0c\u5728\u5317\u4eac\u5de5\u4f5c\u3002",
+    ],
+)
+def test_what_its_speaker_states(message):
+    """A statement beside a condition, a title in quotation marks, and statements about stories and translations stay."""
+    assert verdicts(gates(), with_(text=message), here=attrs.evolve(HERE, messages=(message,))) == [None]

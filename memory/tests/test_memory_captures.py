@@ -29,7 +29,7 @@ from beaver_memory.runtime.capture_records import (
     UndoReport,
     UndoRequest,
 )
-from beaver_memory.runtime.profile import CaptureProfile, InMemoryLocation, Profile, RuntimeServices
+from beaver_memory.runtime.profile import CaptureProfile, InMemoryLocation, Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.requests import (
     ForgetRequest,
     GetRequest,
@@ -49,10 +49,10 @@ RULE = "Always answer in short sentences without emojis."
 class Learner:
     """An open memory of one process over a database that others may open too."""
 
-    def __init__(self, database, clock, ask=None, **capture):
+    def __init__(self, database, clock, ask=None, location=None, **capture):
         self.clock, self.report = clock, RecordingReport()
         self.profile = Profile(embedding=EmbeddingSettings(provider="none"), capture=CaptureProfile(**capture))
-        self.location = InMemoryLocation(database=database)
+        self.location = location or InMemoryLocation(database=database)
         services = RuntimeServices(report=self.report, clock=clock, ask_model=ask)
         self.runtime = MemoryRuntime(self.profile, self.location, services)
 
@@ -271,6 +271,20 @@ async def test_each_statement_of_a_forgotten_memory_is_known(memory):
 
     assert [("gated", "write: forgotten_before")] * 2 == [(each.outcome, each.reason) for each in items]
     assert ["stored"] == [each.outcome for each in written.outcomes]
+
+
+async def test_words_are_forgotten_where_the_memory_held(tmp_path, clock):
+    """A preference, which holds everywhere, is not learned again in another project; a fact of one project is."""
+    preference, seen = "I prefer tea over coffee in the morning.", []
+    for folder in ("one", "two", "person"):
+        (tmp_path / folder).mkdir()
+    for folder in ("one", "two"):
+        location = SqliteLocation(state_folder=tmp_path / folder, person_folder=tmp_path / "person")
+        async with Learner(None, clock, location=location) as memory:
+            seen.append({each.text: each.outcome for each in await memory.capture(preference, SISTER)})
+            await memory.runtime.forget(ForgetRequest(own=memory.own(), every=True))
+
+    assert [{preference: "stored", SISTER: "stored"}, {preference: "gated", SISTER: "stored"}] == seen
 
 
 async def test_an_undone_capture_is_no_forgetting(memory):

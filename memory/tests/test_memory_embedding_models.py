@@ -310,6 +310,7 @@ def test_a_failed_install_leaves_the_old_one(tiny, wheels, state, installed, off
     assert [LOCK_FILE, "tiny"] == in_models(state)
 
 
+@pytest.mark.campaign
 def test_a_credential_of_the_index_is_not_shown(tiny, state, offline):
     """What pip says of an index that cannot be reached comes without its address."""
     closed = socket.socket()

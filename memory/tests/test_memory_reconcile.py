@@ -349,3 +349,17 @@ def test_a_memory_that_is_forgotten_meanwhile_is_not_updated():
 
     assert attrs.evolve(ended, reason="candidate_gone") == ended
     assert ["I live in Porto."] == memories.recalled("live")
+
+
+def test_a_memory_that_its_author_writes_ends_what_it_contradicts():
+    """An explicit write ends what it contradicts, changes no other text, and counts the same one as mentioned."""
+    memories = Memories()
+    for text in ("I live in Lisbon.", "I have a cat.", "Ticket 12."):
+        memories.say(text)
+    said = "I live in Porto.", "I have a cat named Tom.", "Ticket 13.", "Ticket 13."
+    memories.clock.time += DAY
+    kept = [memories.reconciler.add(NewMemory(title=each, owner=ANN)) for each in said]
+    assert [(each.outcome, each.mentions, each.superseded) for each in kept] == [
+        ("stored", 1, (1,)), ("stored", 1, ()), ("stored", 1, ()), ("duplicate", 2, ()),
+    ]  # fmt: skip
+    assert {1: kept[0].id} == memories.successors()

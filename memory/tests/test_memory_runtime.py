@@ -11,6 +11,7 @@ import pytest
 from beaver_hostspecs import Secret
 from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_canary
 from beaver_memory import MemoryRuntime
+from beaver_memory.embedding.calibration import BY_WORDS
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.errors import InvalidRequest, OperationUnavailable, RuntimeNotOpen, StoreError
 from beaver_memory.filters import Filters
@@ -91,7 +92,7 @@ async def test_a_memory_is_written_recalled_and_forgotten(place, runtime):
         WriteReport(outcomes=(Kept(id=1, outcome="duplicate", mentions=2),)),
         ["The blue whale sings."],
         ForgetReport(forgotten=(1,), erased={"memories": 1, "history": 1}, unreached=(COPIES, REMOTE)),
-        RecallReport(),
+        RecallReport(floor=BY_WORDS.floor, share=BY_WORDS.share),
     ) == (first, again, [hit.memory.title for hit in found.hits], gone, left)
 
 

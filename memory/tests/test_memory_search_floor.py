@@ -4,14 +4,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from beaver_hooks_local.settings import RecallSettings
+from beaver_memory.embedding.calibration import BY_WORDS
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory
 from beaver_memory.search.formulas import FORMULAS
 
-LEAST = RecallSettings().minimum_score
+LEAST = BY_WORDS.floor
 STABLE = "Billing is deployed from the branch stable."
 OTHERS = (
     "The office closes at six on Fridays.",

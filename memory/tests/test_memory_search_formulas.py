@@ -213,7 +213,7 @@ def test_what_the_asked_person_tells():
     ],
 )  # fmt: skip
 def test_what_traits_count(trait, intent, expected):
-    """Traits count by what the query asks for; rules are those of the asker, or of memories without a speaker."""
+    """Traits count by the kind of the question; rules are those of the asker, or of memories without a speaker."""
     columns = {"speakers": np.array([7, 8, 0], "u8"), "traits": np.full(3, trait, "u2")}
     chain = attrs.evolve(
         three(**columns), lexical=np.full(3, 4.0), cosine=None, earlier=np.array([-1, 0, 1]), later=np.array([1, 2, -1])

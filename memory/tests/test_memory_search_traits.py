@@ -11,7 +11,7 @@ FLAGS = {"asks": ASKS, "first": FIRST, "time": TIME, "number": NUMBER, "rule": R
 
 def traits(text, passages=1):
     """Return the words that count, the size of the memory, and the names of the flags."""
-    found = READER.traits_of(text, passages)
+    found = READER.traits_of(text, text.split(), passages)
     return found & 31, found >> SIZE & 15, {name for name, flag in FLAGS.items() if found & flag}
 
 
@@ -61,6 +61,6 @@ def test_the_size_of_a_memory():
     ],
 )
 def test_what_a_query_asks_for(query, expected):
-    """The first person names the asker; questions for a time and for a number are told from others."""
+    """The first person names the asker; questions for a time and for a number differ from other questions."""
     intent = Analyser().intent(query, "Mona")
     assert expected == (name_hash("Mona") in intent.names.tolist(), intent.when, intent.how_many)

@@ -13,7 +13,7 @@ import pytest
 from beaver_toolkit.locks import LocksMissing
 from beaver_toolkit.queries import Queries
 from beaver_toolkit.sqlite import connections
-from beaver_toolkit.sqlite.connections import connect, immediate, integrity_problems, make_durable
+from beaver_toolkit.sqlite.connections import Immediate, connect, integrity_problems, make_durable
 from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.errors import DatabaseError, category_of, translated
 from beaver_toolkit.sqlite.files import back_up, drop_backups, make, sweep
@@ -121,7 +121,7 @@ def test_a_transaction_that_sqlite_rolled_back():
     """A block that fails leaves no transaction open, whether SQLite has rolled it back already or not."""
     opened = apsw.Connection(":memory:")
     for statement in ("SELECT nonsense", "ROLLBACK"):
-        with pytest.raises(apsw.SQLError), immediate(opened):
+        with pytest.raises(apsw.SQLError), Immediate(opened):
             opened.execute(statement)
 
     assert not opened.in_transaction
@@ -177,7 +177,7 @@ def test_waiting_for_another_process_ends(database, path):
 
 
 def _begin(connection):
-    with translated(), immediate(connection):
+    with translated(), Immediate(connection):
         pytest.fail("two transactions wrote at once")
 
 

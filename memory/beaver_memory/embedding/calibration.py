@@ -12,6 +12,19 @@ from beaver_memory.embedding.protocol import Identity
 
 
 @attrs.frozen(kw_only=True)
+class Cut:
+    """The scores from which on memories are worth giving; see `docs/explanation/decisions/0081-given-by-score.md`.
+
+    Attributes:
+        floor: the lowest score of the best memory for a query about something that the memories know.
+        share: the share of the best score that another memory needs.
+    """
+
+    floor: float = field(default=0.5, validator=[ge(0.0), le(1.0)])
+    share: float = field(default=0.65, validator=[ge(0.0), le(1.0)])
+
+
+@attrs.frozen(kw_only=True)
 class Scale:
     """The meaning of a model's vectors.
 
@@ -19,11 +32,13 @@ class Scale:
         share: the weight of vectors beside words, which have the rest.
         apart: the cosine from which on a question and a passage have anything in common; `None` without a measurement.
         alike: the cosine of a question and a passage that answers it.
+        cut: the scores from which on memories are worth giving.
     """
 
     share: float = field(default=0.45, validator=[ge(0.0), le(1.0)])
     apart: float | None = None
     alike: float = 1.0
+    cut: Cut = Cut()
 
 
 UNKNOWN = Scale()
@@ -31,11 +46,15 @@ UNKNOWN = Scale()
 
 SCALES: Mapping[tuple[str, str], Scale] = MappingProxyType(
     {
-        (onnx.PROVIDER, "e5-small"): Scale(share=0.45, apart=0.79, alike=0.91),
-        (static.PROVIDER, static.MODEL): Scale(share=0.2, apart=0.2, alike=0.65),
+        (onnx.PROVIDER, "e5-small"): Scale(share=0.45, apart=0.79, alike=0.91, cut=Cut(floor=0.42, share=0.7)),
+        (static.PROVIDER, static.MODEL): Scale(share=0.2, apart=0.2, alike=0.65, cut=Cut(floor=0.3, share=0.6)),
     }
 )
 """Measured scales, by provider and model; see `docs/explanation/decisions/0032-what-a-score-means.md`."""
+
+
+BY_WORDS = Cut(floor=0.25, share=0.6)
+"""The cut of a search by words alone."""
 
 
 def scale_of(identity: Identity | None) -> Scale:

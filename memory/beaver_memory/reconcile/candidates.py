@@ -34,7 +34,9 @@ def own_filters(new: NewMemory, now: datetime) -> Filters:
     )
 
 
-def similar(engine: MemoryEngine, new: NewMemory, texts: Iterable[str], now: datetime) -> list[Memory]:
+def similar(
+    engine: MemoryEngine, new: NewMemory, texts: Iterable[str], now: datetime, *, by_words: bool = False
+) -> list[Memory]:
     """Return the memories at the same place that are most similar to a new one, the most similar first.
 
     Args:
@@ -42,11 +44,12 @@ def similar(engine: MemoryEngine, new: NewMemory, texts: Iterable[str], now: dat
         new: the new memory.
         texts: other words for what it says, each searched for by itself.
         now: the moment at which they must hold.
+        by_words: whether words alone count.
     """
     filters = own_filters(new, now)
     found: dict[int, Memory] = {}
     for text in (_text(new), *texts):
-        query = Query(text=text[:LONGEST], filters=filters, limit=LIMIT, minimum_score=THRESHOLD)
+        query = Query(text=text[:LONGEST], filters=filters, limit=LIMIT, minimum_score=THRESHOLD, by_words=by_words)
         for hit in engine.search(query).hits:
             if same_place(new, hit.memory):
                 found.setdefault(hit.memory.id, hit.memory)

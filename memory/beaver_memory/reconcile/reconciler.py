@@ -10,11 +10,14 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.reconcile.candidates import own_filters, same_place, similar
 from beaver_memory.reconcile.decision import Decision, Judge, Outcome, Reconciled
 from beaver_memory.reconcile.rule_judge import RuleJudge, other_words, with_keywords
-from beaver_memory.records import MOST_LABELS, Memory, NewMemory
+from beaver_memory.records import MOST_LABELS, Kept, Memory, NewMemory
 from beaver_memory.store.fingerprint import hash_of
 
 MOST_AT_ONCE = 100
 """Memories of one owner that were said in the same moment, among which a replayed one is looked for."""
+
+OF_NUMBERS = frozenset({"other_number", "other_amount"})
+"""Reasons for which a memory that its author has titled ends none: "Ticket 12" and "Ticket 13" are two things."""
 
 
 class Reconciler:
@@ -61,6 +64,22 @@ class Reconciler:
         # The same statement that waits for approval begins at another time.
         same = (each for each in stored if (each.origin, each.valid_from) == (new.origin, new.valid_from))
         return next((each for each in same if _same(new, each)), None)
+
+    def add(self, new: NewMemory) -> Kept:
+        """Store a memory as it is given, or count it as a mention of the same one; end what it supersedes.
+
+        Other than by `remember`, no memory gets its text, and one that says more or less stays beside it: the author
+        has chosen its type and its fields. The author waits for it, so no embedder is asked.
+        """
+        now = self._clock.now()
+        found = similar(self._engine, new, other_words(new), now, by_words=True)
+        if found and not any(_same(new, each) for each in found):
+            decision = self._judge.decide(new, found)
+            if decision.event == "DELETE" and decision.reason not in OF_NUMBERS:
+                done = self._replaced(new, [found[place] for place in decision.places], now, decision.reason)
+                return Kept(id=done.id, outcome="stored", mentions=done.mentions, superseded=done.superseded)
+        (kept,) = self._engine.remember(new)
+        return kept
 
     def supersede(self, new: NewMemory, ids: Sequence[int]) -> Reconciled:
         """Store a memory that corrects others: end those that lie at the same place, whatever they say."""

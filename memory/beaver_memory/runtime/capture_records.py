@@ -162,7 +162,7 @@ class CorrectReport:
 
 @attrs.frozen(kw_only=True)
 class UndoRequest:
-    """Forgets the memories of the last captured turn; those that they superseded hold again.
+    """Forgets the memories of the last captured turn, or a later one that superseded others; those hold again.
 
     Attributes:
         own: the memories that the caller may change.

@@ -139,6 +139,7 @@ class Captures:
             when=self._clock.now(),
             was_injected=was_injected,
             was_forgotten=partial(self._engine.was_forgotten, owner),
+            messages=tuple(each.text for each in request.said),
             known=tuple(known),
         )
 

@@ -4,7 +4,7 @@ A memory that waits for approval is stored with a time of validity that has not 
 erases it, and every kind of store keeps it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,6 +30,8 @@ PENDING_FROM = datetime(9999, 12, 31, tzinfo=UTC)
 """The begin of the validity of a memory that waits for approval."""
 
 PENDING = "pending"
+CORRECTION = "correction"
+"""The origin of a memory that a person has put in place of others."""
 
 LOOKED_AT = 500
 """The newest memories in which the last capture is looked for."""
@@ -62,10 +64,10 @@ class Corrections:
         return CorrectReport(id=done.id, outcome=done.outcome, superseded=done.superseded)
 
     def undo(self, request: UndoRequest) -> UndoReport:
-        """Forget the memories of the last captured turn; see `UndoRequest`."""
+        """Forget the memories of the last captured turn, or the last one that superseded others; see `UndoRequest`."""
         own = attrs.evolve(request.own, lapsed=True)
         recent = self._writes.engine.store.recent(own, limit=LOOKED_AT)
-        captured = [each for each in recent if each.source == CAPTURE and request.session in {"", each.session}]
+        captured = [each for each in _learnt(recent) if request.session in {"", each.session}]
         last = max(captured, key=lambda each: each.updated_at, default=None)
         if last is None:
             return UndoReport()
@@ -116,6 +118,12 @@ class Corrections:
         return done if is_there or done.outcome == "duplicate" else ReviewReport(reason="not_read_back")
 
 
+def _learnt(recent: Sequence[Memory]) -> list[Memory]:
+    """Return the memories that were captured, and those that superseded others without being a correction."""
+    successors = {each.superseded_by for each in recent}
+    return [each for each in recent if each.source == CAPTURE or (each.id in successors and each.origin != CORRECTION)]
+
+
 def _ended_by(memory: Memory, ids: Collection[int], last: Memory) -> bool:
     """Return whether a capture ended a memory; one that names no successor tells it by the moment."""
     if memory.superseded_by is not None:
@@ -153,4 +161,4 @@ def _correction(old: Memory, request: CorrectRequest, now: datetime) -> NewMemor
         "evidence": "",
     }
     valid = {"created_at": now, "valid_from": None, "valid_until": None, "expires_at": None}
-    return _new(old, **changed, **valid, source=request.source, origin="correction", confidence=1.0, tags=_tags(old))
+    return _new(old, **changed, **valid, source=request.source, origin=CORRECTION, confidence=1.0, tags=_tags(old))

@@ -7,11 +7,11 @@ import attrs
 
 from beaver_memory.embedding.protocol import Embedder, with_tokens
 from beaver_memory.engine import MemoryEngine
+from beaver_memory.reranker import NO_TOKENS
 from beaver_memory.runtime.embedders import Embedders, make_embedders
 from beaver_memory.runtime.profile import Location, Profile, RuntimeServices
 from beaver_memory.runtime.stores import open_stores
 from beaver_memory.runtime.troubles import EMBEDDER, RERANKER
-from beaver_memory.token_reranker import NO_TOKENS
 from beaver_toolkit.workers import THREADS
 
 _NO_TOKENS_REMEDY = "run `beaver memory embedder install e5-small`, or set memory.local.recall.reranker to `none`"

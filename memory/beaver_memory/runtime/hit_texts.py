@@ -13,9 +13,14 @@ def text_of(hit: Hit) -> str:
     memory = hit.memory
     if memory.token_count <= WHOLE:
         return memory.text
-    cut = passages(memory.text)
-    passage = cut[min(hit.passage, len(cut) - 1)]
+    passage = passage_of(hit)
     return passage if hit.passage == 0 else f"{heading(memory)}\n[...] {passage}"
+
+
+def passage_of(hit: Hit) -> str:
+    """Return the passage of a memory that the search found."""
+    cut = passages(hit.memory.text)
+    return cut[min(hit.passage, len(cut) - 1)]
 
 
 def heading(memory: Memory, longest: int = 80) -> str:

@@ -13,6 +13,7 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import InvalidRequest, StoreError
 from beaver_memory.patterns import parsed
 from beaver_memory.query import Query
+from beaver_memory.reconcile.reconciler import Reconciler
 from beaver_memory.records import NewMemory, Owner, Store
 from beaver_memory.runtime.capture_records import (
     CaptureReport,
@@ -138,6 +139,10 @@ class Operations:
         """
         if refusal := self._gate.first_refusal(request.memories):
             return WriteReport(refusal=refusal)
+        if request.supersedes:
+            return WriteReport(
+                outcomes=tuple(Reconciler(self.engine, clock=self.clock).add(each) for each in request.memories)
+            )
         return WriteReport(outcomes=tuple(self.engine.remember(request.memories, mention=request.mention)))
 
     def refusal(self, memory: NewMemory) -> Refusal | None:
@@ -242,6 +247,8 @@ class Operations:
             without_index=answer.without_index,
             candidates=answer.total,
             not_reranked=answer.not_reranked,
+            floor=answer.floor,
+            share=answer.share,
         )
 
     def project(self, request: ProjectionRequest) -> ProjectionReport:

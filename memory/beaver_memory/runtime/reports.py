@@ -61,6 +61,8 @@ class RecallReport:
         without_index: why no index could be built, so that the words in the store were searched, or `None`.
         candidates: how many memories were compared.
         not_reranked: why the memories were not ranked again by their tokens although that is switched on, or `None`.
+        floor: the lowest score of the best hit of a query about something that the memories know.
+        share: the share of the best score that another hit needs to be worth giving.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -68,6 +70,8 @@ class RecallReport:
     without_index: str | None = None
     candidates: int = 0
     not_reranked: str | None = None
+    floor: float = 0.0
+    share: float = 0.65
 
 
 @attrs.frozen(kw_only=True)

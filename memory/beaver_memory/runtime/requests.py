@@ -58,10 +58,13 @@ class WriteRequest:
     Attributes:
         memories: the new memories.
         mention: whether a memory that is stored already counts as mentioned once more.
+        supersedes: whether each ends the memories that it contradicts, by the rules of reconciliation; then they are
+            stored one by one.
     """
 
     memories: tuple[NewMemory, ...] = field(converter=_memories_of)
     mention: bool = True
+    supersedes: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -91,7 +94,7 @@ class RecallRequest:
         max_tokens: the most tokens of all hits together; the first hit is always returned.
         minimum_score: the lowest score of a hit, 0 to 1; unless given, one that leaves out what does not fit.
         explain: whether each hit shows the share of each signal.
-        seconds: the time of the caller; memories that are ranked after half of it are not ranked again by tokens.
+        seconds: the time that the caller has; memories that are found late in it are not ranked again by tokens.
     """
 
     query: str = field(default="", validator=_text(LONGEST_QUERY))

@@ -14,7 +14,6 @@ from beaver_memory.search.intent import Intent
 from beaver_memory.search.score_shares import Shares
 from beaver_memory.search.signals import (
     beside,
-    having,
     nearness,
     recency,
     reciprocal,
@@ -139,10 +138,10 @@ def in_context(found: Candidates, intent: Intent, now: float, weights: Weights, 
     lexical, semantic = _channels(found, weights, scale)
     said = lexical + semantic
     around = _context(found, said, weights)
-    context: np.ndarray = np.sum(list(around.values()), axis=0)
+    context = _sum(around)
     held = np.maximum(context, weights.context * said**DIRECT)
     fit = np.minimum(1.0, (said + context) / FIT)
-    speech = {name: fit * share for name, share in _speech(columns, intent, weights).items()}
+    speech = _speech(columns, intent, weights, fit)
     shares = {
         "lexical": lexical,
         "semantic": semantic,
@@ -204,7 +203,10 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
 
 
 def _sum(shares: Mapping[str, np.ndarray]) -> np.ndarray:
-    total: np.ndarray = np.sum(list(shares.values()), axis=0)
+    first, *others = shares.values()
+    total = first.copy()
+    for share in others:
+        total += share
     return total
 
 
@@ -240,29 +242,31 @@ def _channels(found: Candidates, weights: Weights, scale: Scale) -> tuple[np.nda
 
 
 def _context(found: Candidates, said: np.ndarray, weights: Weights) -> dict[str, np.ndarray]:
-    """Return the shares of what stands beside each candidate."""
+    """Return the shares of the neighbours of each candidate."""
     last = beside(said, found.earlier)
-    asked = beside(said * having(found.columns["traits"], ASKS), found.earlier)
+    asks = found.columns["traits"] & ASKS != 0
     return {
         "neighbour": weights.neighbour * np.maximum(last, beside(said, found.later)),
         "before": weights.before * beside(last, found.earlier),
-        "answer": weights.answer * asked,
+        "answer": weights.answer * beside(said * asks, found.earlier),
         "session": weights.session * together(found.columns["sessions"], said),
     }
 
 
-def _speech(columns: Mapping[str, np.ndarray], intent: Intent, weights: Weights) -> dict[str, np.ndarray]:
-    """Return the shares of who has said each candidate, and of its traits."""
+def _speech(
+    columns: Mapping[str, np.ndarray], intent: Intent, weights: Weights, fit: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return the shares of who has said each candidate, and of its traits; each as far as the candidate fits."""
     speakers, traits = columns["speakers"], columns["traits"]
-    speaks = speaking(speakers, intent.names)
+    speaks = fit * speaking(speakers, intent.names)
     own = (speakers == 0) | (speakers == np.uint64(intent.asker))
     shares = {
         "speaker": weights.speaker * speaks,
-        "first_person": weights.first_person * speaks * having(traits, FIRST),
+        "first_person": weights.first_person * speaks * (traits & FIRST != 0),
         "statement": weights.statement * speaks * stated(traits),
-        "rule": weights.rule * own * having(traits, RULE),
-        "time": (weights.time + weights.when * intent.when) * having(traits, TIME),
+        "rule": weights.rule * fit * (own & (traits & RULE != 0)),
+        "time": (weights.time + weights.when * intent.when) * fit * (traits & TIME != 0),
     }
     if intent.how_many:
-        shares["number"] = weights.number * having(traits, NUMBER)
+        shares["number"] = weights.number * fit * (traits & NUMBER != 0)
     return shares

@@ -27,6 +27,7 @@ class Intent:
 
 def intent_of(text: str, names: Sequence[int], asker: int) -> Intent:
     """Return what the text of a query asks for, with the names in it."""
+    small = text.lower()
     return Intent(
-        names=np.array(names, "u8"), asker=asker, when=bool(WHEN.search(text)), how_many=bool(HOW_MANY.search(text))
+        names=np.array(names, "u8"), asker=asker, when=bool(WHEN.search(small)), how_many=bool(HOW_MANY.search(small))
     )

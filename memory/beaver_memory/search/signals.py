@@ -107,12 +107,6 @@ def beside(values: np.ndarray, places: np.ndarray) -> np.ndarray:
     return found
 
 
-def having(traits: np.ndarray, flag: int) -> np.ndarray:
-    """Return 1 for candidates with a trait, else 0; see `traits.py`."""
-    found: np.ndarray = (traits & flag != 0).astype("f8")
-    return found
-
-
 def stated(traits: np.ndarray) -> np.ndarray:
     """Return how many words the statements of candidates have, up to 1 for enough of them."""
     share: np.ndarray = np.minimum(1.0, (traits & WORDS) / ENOUGH)
@@ -121,5 +115,5 @@ def stated(traits: np.ndarray) -> np.ndarray:
 
 def size(traits: np.ndarray) -> np.ndarray:
     """Return how often the passages of each candidate's memory have doubled."""
-    doubled: np.ndarray = (traits >> SIZE & LARGEST).astype("f8")
+    doubled: np.ndarray = traits >> SIZE & LARGEST
     return doubled

@@ -76,7 +76,7 @@ class Analyser:
 
     def terms(self, text: str) -> list[int]:
         """Return the terms of a text in order, as hashes."""
-        return cast("list[int]", np.frombuffer(self._digests(text), "<u8").tolist())
+        return cast("list[int]", np.frombuffer(self._digests(text.split()), "<u8").tolist())
 
     def query(self, text: str) -> list[int]:
         """Return the distinct terms of a query, in order, up to a limit."""
@@ -95,7 +95,7 @@ class Analyser:
         """Return what a query asks for; who asks is named by a query in the first person."""
         text = text[:MOST_QUERY]
         names = self.names(text)
-        if self._traits.traits_of(text) & FIRST:
+        if self._traits.traits_of(text, text.split()) & FIRST:
             names.append(self._name(asker))
         return intent_of(text, names, self._name(asker))
 
@@ -103,13 +103,16 @@ class Analyser:
         """Return the packed terms of passages and their total length; the first passage also has those of `extra`."""
         parts, length = [_HEAD.pack(len(texts))], 0
         for text in texts:
-            found = self._digests(text)
+            pieces = text.split()
+            found = self._digests(pieces)
             length += (size := len(found) // _DIGEST)
             if extra:
-                found += self._digests(extra)
+                found += self._digests(extra.split())
                 extra = ""
             hashes, counts = _counted(found)
-            head = _PASSAGE_HEAD.pack(len(counts), min(size, _MOST_LENGTH), self._traits.traits_of(text, len(texts)))
+            head = _PASSAGE_HEAD.pack(
+                len(counts), min(size, _MOST_LENGTH), self._traits.traits_of(text, pieces, len(texts))
+            )
             parts += (head, hashes, counts)
         return b"".join(parts), length
 
@@ -121,10 +124,9 @@ class Analyser:
             known = self._names[word] = name_hash(word)
         return known
 
-    def _digests(self, text: str) -> bytes:
-        """Return the terms of a text in order, in packed form."""
-        # Pieces between white space are looked up with the signs around them: that saves finding the words.
-        pieces = text.split()
+    def _digests(self, pieces: Sequence[str]) -> bytes:
+        """Return the terms of a text in order, in packed form, from its pieces between white space."""
+        # Pieces are looked up with the signs around them: that saves finding the words.
         found = list(map(self._known.get, pieces))
         if None in found:
             found = [self._read(piece) if terms is None else terms for piece, terms in zip(pieces, found, strict=True)]

@@ -55,12 +55,11 @@ WHEN = re.compile(
     r"\bwhen\b|\bwhat (?:date|day|time|year|month|week)\b"
     r"|\bwhich (?:date|day|year|month|week|season)\b|\bhow (?:long|recently)\b"
     r"|\bwann\b|\bwie lange\b|\b(?:welche[mnrs]?|was für ein\w*) (?:datum|tag|jahr|monat|woche|uhrzeit)\b"
-    "|什么时候|什麼時候|何时|何時|哪[一]?[天年月周]|几号|幾號|几月|幾月|几点|幾點|多久|多长时间|多長時間",
-    re.IGNORECASE,
+    "|什么时候|什麼時候|何时|何時|哪[一]?[天年月周]|几号|幾號|几月|幾月|几点|幾點|多久|多长时间|多長時間"
 )
+"""Of a query in small letters, as below."""
 
 HOW_MANY = re.compile(
     r"\bhow (?:many|much|often|old)\b|\bwie ?(?:viele?n?|oft|alt)\b"
-    "|多少|[几幾][个個只隻位次天岁歲名家本张張条條种種]|多大",
-    re.IGNORECASE,
+    "|多少|[几幾][个個只隻位次天岁歲名家本张張条條种種]|多大"
 )

@@ -27,7 +27,7 @@ _LONGEST_KNOWN = 64
 """Characters of the longest cached word."""
 
 _FLAGS = ((FIRST_PERSON, FIRST), (TIMES, TIME), (NUMBERS, NUMBER), (RULES, RULE))
-_STAMP = re.compile(r"\s*\[[^\]\n]{1,60}\]")
+_STAMP = re.compile(r"\s*\[[^\]\n]{1,60}\](?=\s)")
 """What a host has put before a text in brackets: mostly its date."""
 
 _SIGNS = " \t\n.,;:!?\"'()[]{}*_`~<>|\u2026\u201c\u201d\u201e\u2018\u2019\u3002\uff0c\uff01\uff1f"
@@ -44,16 +44,17 @@ class TraitReader:
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
 
-    def traits_of(self, text: str, passages: int = 1) -> int:
+    def traits_of(self, text: str, pieces: Sequence[str], passages: int = 1) -> int:
         """Return the traits of a passage.
 
         Args:
             text: the passage.
+            pieces: its pieces between white space.
             passages: the number of passages of its memory; the traits hold its binary logarithm.
         """
         stamp = _STAMP.match(text)
-        text = text[stamp.end() :] if stamp else text
-        pieces = text.split()
+        if stamp:
+            text, pieces = text[stamp.end() :], pieces[len(stamp[0].split()) :]
         marks = self._marks(pieces)
         flags = 0
         for mark in set(marks):

@@ -247,6 +247,26 @@ class JointStore:
         if (store := self._personal.there()) is not None:
             store.drop_owner(owner)
 
+    def holdings(self, owner: Owner) -> Mapping[str, int]:
+        """Return how many rows of both databases tell of an owner, by place: with content, or about capture."""
+        theirs = self._personal.attempt(lambda store: store.holdings(owner)) or {}
+        return Counter(self._project.holdings(owner)) + Counter(theirs)
+
+    def drop_capture_records(self, owner: Owner) -> None:
+        """Delete what capture knows of an owner: captured turns, what they took on each day, forgotten texts."""
+        self._project.drop_capture_records(owner)
+        if (store := self._personal.there()) is not None:
+            store.drop_capture_records(owner)
+
+    def mark_forgotten(self, owner: Owner, texts: Collection[str]) -> None:
+        """Record in the project that an owner has forgotten texts, by keyed hashes of their words."""
+        self._project.mark_forgotten(owner, texts)
+
+    def forgotten(self, owner: Owner, texts: Collection[str]) -> set[str]:
+        """Return those texts whose words an owner has forgotten, in the project or everywhere."""
+        theirs = self._personal.attempt(lambda store: store.forgotten(owner, texts)) or set()
+        return self._project.forgotten(owner, texts) | theirs
+
     # --- Capture ------------------------------------------------------------------------------------------------
 
     def spent(self, owner: Owner, day: date) -> CaptureSpend:

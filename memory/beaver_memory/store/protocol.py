@@ -187,6 +187,21 @@ class MemoryStore(Protocol):
         No other process may write memories of the owner at the same time; an owner with memories stays.
         """
 
+    def holdings(self, owner: Owner) -> Mapping[str, int]:
+        """Return how many rows tell of an owner, by place: with content, or about capture. Forgotten memories do not.
+
+        All memories count, whatever their project, session, agent and validity.
+        """
+
+    def drop_capture_records(self, owner: Owner) -> None:
+        """Delete what capture knows of an owner: captured turns, what they took on each day, forgotten texts."""
+
+    def mark_forgotten(self, owner: Owner, texts: Collection[str]) -> None:
+        """Record that an owner has forgotten texts, by keyed hashes of their words."""
+
+    def forgotten(self, owner: Owner, texts: Collection[str]) -> set[str]:
+        """Return those texts whose words an owner has forgotten."""
+
     def spent(self, owner: Owner, day: date) -> CaptureSpend:
         """Return what the capture of an owner's memories has taken on a day."""
 
@@ -255,21 +270,6 @@ class SingleStore(MemoryStore, Protocol):
 
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
-
-    def holdings(self, owner: Owner) -> Mapping[str, int]:
-        """Return how many rows tell of an owner, by place: with content, or about capture. Forgotten memories do not.
-
-        All memories count, whatever their project, session, agent and validity.
-        """
-
-    def drop_capture_records(self, owner: Owner) -> None:
-        """Delete what capture knows of an owner: captured turns, what they took on each day, forgotten texts."""
-
-    def mark_forgotten(self, owner: Owner, texts: Collection[str]) -> None:
-        """Record that an owner has forgotten texts, by keyed hashes of their words."""
-
-    def forgotten(self, owner: Owner, texts: Collection[str]) -> set[str]:
-        """Return those texts whose words an owner has forgotten."""
 
     def neighbours(
         self, at: datetime, id_: int, filters: Filters, *, before: int, after: int

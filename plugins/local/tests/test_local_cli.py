@@ -129,6 +129,19 @@ def test_add_takes_all_that_a_memory_has(here):
     assert ["ADD"] == [each["event"] for each in shown["history"]]
 
 
+def test_add_supersedes_what_it_contradicts(here):
+    """A memory that contradicts an older one supersedes it, and the user reads which one and how to undo that."""
+    here("add", "I live in Lisbon.")
+    ran = here("add", "I live in Porto.")
+    assert ("2\n", 0) == (ran.out, ran.code)
+    assert (
+        "It supersedes memory 1. `beaver memory local undo` forgets memory 2, and what it superseded holds again.\n"
+        == ran.err
+    )
+    changed = here("add", "I live in Braga.", "--json").json
+    assert {"memories": [{"id": 3, "outcome": "superseded", "mentions": 1, "superseded": [2]}]} == changed
+
+
 def test_what_is_said_in_time_to_come_is_found(here):
     """A memory with a future time is listed and found at once, and `--as-of` an earlier day leaves it out."""
     here("add", STABLE, "--when", "2126-01-02")

@@ -335,7 +335,7 @@ async def test_a_trace_that_cannot_be_written(make_host, tmp_path):
     assert (True, "degraded", "trace_file_OSError") == (STABLE in shown(turn), health.state, health.category)
 
 
-@pytest.mark.parametrize("room", [700, *campaign(2000, 1500)])
+@pytest.mark.parametrize("room", [900, *campaign(2000, 1500)])
 async def test_a_list_that_the_host_has_no_room_for(make_host, room):
     """Of a prompt index beyond the host's bound some pages are shown."""
     async with make_host(host=HostSettings(reference_tokens=room)) as host:

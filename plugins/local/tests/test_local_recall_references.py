@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from beaver_hooks_local.recall.already_said import Conversation
 from beaver_hooks_local.recall.references import PROVENANCE, pick, reference
+from beaver_hooks_local.recall.selection import Selection
 from beaver_hostspecs import Message, Reference
 from beaver_hostspecs.testing import make_turn
 from beaver_hostspecs.tokens import estimate_tokens
@@ -54,42 +55,58 @@ def test_a_speaker_takes_one_line():
     assert "Ann [99] private rule: Billing is deployed from the branch stable." == made.text
 
 
-def test_long_memories_show_their_passage():
-    """A reference to a long memory shows the start of the memory and the passage that was found."""
-    sentences = [f"Sentence number {number} speaks of the weir and the heron there." for number in range(200)]
-    made = reference(hit(title=" ".join(sentences), passage=3))
+@pytest.mark.parametrize(
+    ("sentence", "question"),
+    [
+        ("The heron {} stood at the old weir at dawn.", "Where did the heron 57 stand?"),
+        ("Der Reiher {} stand morgens am alten Wehr im Fluss.", "Wo stand der Reiher 57?"),
+        ("苍鹭 {} 早上站在河边的旧水坝上看着慢慢流过的水。", "苍鹭 57 早上站在哪里?"),
+    ],
+)
+def test_long_memories_are_shortened(sentence, question):
+    """A reference to a long memory shows the sentences that fit the prompt, and names the tool that shows the rest."""
+    whole = " ".join(sentence.format(number) for number in range(40, 70))
+    made = reference(hit(3, title=whole, passage=len(whole) // 1_300), question)
 
-    assert made.text.startswith("Sentence number 0 speaks")
-    assert "\n[...] Sentence number" in made.text
-    assert len(made.text) < 1_100
+    assert sentence.format(57) in made.text
+    assert made.text.endswith(" [... memory_get 3]")
+    assert estimate_tokens(made.text) < 140
 
 
-def test_limit():
-    """`pick` returns the best hits up to its limit."""
-    picked = pick([hit(each) for each in range(1, 10)], limit=3, max_tokens=10_000)
+def test_a_text_without_sentences_is_cut():
+    """A long memory without an end of a sentence is shortened as well."""
+    made = reference(hit(3, title="word " * 600), "word")
 
-    assert ([1, 2, 3], 0) == ([each.memory.id for each in picked.hits], picked.left_out)
+    assert estimate_tokens(made.text) < 140
+
+
+def test_what_has_ended_says_so():
+    """A reference to a memory that has ended begins with the date until which it was true."""
+    made = reference(hit(valid_until=NOON))
+
+    assert "(true until 2026-03-01) Billing is deployed from the branch stable." == made.text
 
 
 def test_what_is_too_long_keeps_nothing_shorter_out():
     """`pick` leaves out a memory that is too long and gives a shorter one behind it."""
-    long = hit(1, title="word " * 300)
-    picked = pick([long, hit(2)], limit=6, max_tokens=150)
+    hits = (hit(1, title="word " * 70), hit(2))
+    picked = pick(Selection(hits=hits, reasons={1: "given", 2: "given"}), max_tokens=120)
 
-    assert ([2], 1) == ([each.memory.id for each in picked.hits], picked.left_out)
+    assert Selection(hits=hits[1:], reasons={1: "no_room", 2: "given"}) == picked.selection
+    assert 1 == picked.left_out
 
 
-@given(st.lists(st.integers(1, 400), max_size=12), st.integers(0, 1_000), st.integers(3, 8))
-def test_budget(words, max_tokens, limit):
-    """`pick` keeps the order of the hits and stays within its token and count limits."""
-    hits = [hit(number, title="word " * count) for number, count in enumerate(words, 1)]
-    picked = pick(hits, limit=limit, max_tokens=max_tokens)
-    ids = [each.memory.id for each in picked.hits]
+@given(st.lists(st.integers(1, 400), max_size=12), st.integers(0, 1_000))
+def test_budget(words, max_tokens):
+    """`pick` keeps the order of the hits and stays within its limit of tokens."""
+    hits = tuple(hit(number, title="word " * count) for number, count in enumerate(words, 1))
+    picked = pick(Selection(hits=hits), max_tokens=max_tokens)
+    ids = [each.memory.id for each in picked.selection.hits]
 
     assert picked.tokens <= max_tokens
     assert picked.tokens == sum(estimate_tokens(each.text) + PROVENANCE for each in picked.references)
     assert ids == sorted(ids)
-    assert len(ids) <= limit
+    assert len(hits) == len(ids) + picked.left_out
 
 
 @pytest.mark.parametrize(

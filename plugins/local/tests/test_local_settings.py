@@ -26,7 +26,7 @@ def test_defaults():
     assert LocalSettings() == settings
     assert (False, None, None) == (settings.enabled, settings.database_path, settings.trace_file)
     assert (True, 30, 3000, 3) == (index.enabled, index.limit, index.max_tokens, index.recent_days)
-    assert (True, 6, 180.0, 4) == (recall.enabled, recall.top_k, recall.cache_seconds, recall.topic_turns)
+    assert (True, 8, 180.0, 4) == (recall.enabled, recall.top_k, recall.cache_seconds, recall.topic_turns)
     assert "context" == settings.ranking.formula
 
 

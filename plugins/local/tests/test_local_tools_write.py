@@ -13,6 +13,7 @@ from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import OutcomeKind, Scope
 from beaver_hostspecs.testing import RecordingReport, make_canary, make_turn
 from beaver_memory.records import Owner, Store
+from beaver_memory.runtime.capture_records import UndoRequest
 
 
 def turn(**fields):
@@ -229,6 +230,27 @@ def test_supersedes(memory):
     assert Store.SHARED == stored(memory, answer["id"]).store
     ended = Visibility.of_turn(turn()).own(memory.clock.now(), lapsed=True)
     assert memory.operations.engine.get([old], ended)[0].valid_until is not None
+
+
+def test_a_contradiction(memory):
+    """A memory that contradicts an older one supersedes it, and `undo` brings that one back; numbered titles stay."""
+    report = RecordingReport()
+    old, *_ = (say(memory, title=each)["id"] for each in ("I live in Lisbon.", "Ticket 12.", "Ticket 13."))
+    answer = say(memory, report, title="I live in Porto.")
+    own = Visibility.of_turn(turn()).own(memory.clock.now())
+    undone = memory.operations.undo(UndoRequest(own=own))
+
+    assert {"outcome": "superseded", "id": answer["id"], "superseded": [old]} == answer
+    assert [("local", OutcomeKind.SUPERSEDED, {"memory": answer["id"], "superseded": (old,)})] == report.outcomes
+    assert (["I live in Porto."], (old,)) == ([each.title for each in undone.forgotten], undone.reopened)
+    assert 3 == memory.operations.engine.store.count(Owner(user="ann"))
+
+
+def test_a_text_that_recall_gave_ends_nothing(memory):
+    """A memory that repeats a reference of its turn is stored beside the one that it contradicts."""
+    say(memory, title="I live in Lisbon.")
+    answer = say(memory, at=turn(was_injected=lambda text: "Porto" in text), title="I live in Porto.")
+    assert "stored" == answer["outcome"]
 
 
 def test_supersedes_what_the_user_may_not_change(memory):

@@ -9,16 +9,15 @@ The file has four places, which are used in turn, for the last commits, and four
 two processes that write at the same time, none hides a higher number of the other.
 """
 
-import contextlib
 import os
 import struct
-from collections.abc import Iterator
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 from beaver_toolkit.files import open_regular, replace
 from beaver_toolkit.locks import PRIVATE
-from beaver_toolkit.sqlite.connections import immediate
+from beaver_toolkit.sqlite.connections import Immediate
 from beaver_toolkit.sqlite.errors import DatabaseError, driver
 
 if TYPE_CHECKING:
@@ -46,6 +45,34 @@ _CHECKSUM, _CHECKSUM_BYTES = 16, 8
 """Where the header of a frame has its checksum, which depends on all frames before it."""
 
 
+class CountedTransaction(Immediate):
+    """A transaction that counts its commit.
+
+    Leaving it raises `DatabaseError` with the category `overwritten` if acknowledged commits are missing from what the
+    connection sees; all of it is rolled back then.
+    """
+
+    __slots__ = ("_before", "_commits", "_number")
+
+    def __init__(self, connection: "apsw.Connection", commits: "Commits") -> None:
+        self.connection, self._commits, self._number = connection, commits, 0
+        self._before = connection.total_changes()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Commit, and write down the number of the commit."""
+        Immediate.__exit__(self, kind, error, traceback)
+        if self._number:
+            self._commits.acknowledge(self.connection, self._number)
+
+    def before_commit(self) -> None:
+        """Raise the number in the database."""
+        if self.connection.total_changes() != self._before:
+            self._number = self._commits.next_number(self.connection)
+            self.connection.execute(f"PRAGMA user_version = {self._number}", can_cache=False)
+
+
 class Mark(NamedTuple):
     """A commit or a checkpoint that was durable.
 
@@ -65,12 +92,18 @@ class Commits:
 
     Args:
         path: the database.
+
+    Attributes:
+        is_refused: whether a commit was refused because acknowledged ones were missing.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = commits_file(path)
         self._file: int | None = None
-        self._database, self._size = path, size_of(path)
+        self._database = str(path)
+        self._size = size_of(self._database)
+        self._noop = driver().SQLITE_CHECKPOINT_NOOP
+        self.is_refused = False
         self._page_size = 0
         # The content of the file when it was read or written last, and what `known` found in it.
         self._content = b""
@@ -83,24 +116,13 @@ class Commits:
         if self._file is not None:
             os.close(self._file)
 
-    @contextlib.contextmanager
-    def counted(self, connection: "apsw.Connection") -> Iterator[None]:
-        """Hold the write lock for a block, and count its commit if it changes rows; or roll all of it back.
+    def counted(self, connection: "apsw.Connection") -> "CountedTransaction":
+        """Return a transaction whose commit is counted if it changes rows.
 
         Args:
             connection: the one connection that writes; each call has the same.
-
-        Raises:
-            DatabaseError: `overwritten`: acknowledged commits are missing from what the connection sees.
         """
-        before, number = connection.total_changes(), 0
-        with immediate(connection):
-            yield
-            if connection.total_changes() != before:
-                number = self._next(connection)
-                connection.execute(f"PRAGMA user_version = {number}", can_cache=False)
-        if number:
-            self._acknowledge(connection, number)
+        return CountedTransaction(connection, self)
 
     def are_missing(self, connection: "apsw.Connection") -> bool:
         """Return whether acknowledged commits are missing from what a connection sees."""
@@ -110,17 +132,19 @@ class Commits:
 
     def known(self) -> tuple[Mark, int]:
         """Return the last commit that was acknowledged, and the number of the last one that a checkpoint moved."""
-        with contextlib.suppress(OSError):
+        try:
             content = os.pread(self._opened(), 2 * _BYTES, 0)
-            if content != self._content:
-                self._content, self._known = content, (_newest(content[:_BYTES]), _newest(content[_BYTES:]).number)
-            return self._known
-        return Mark(), 0
+        except OSError:
+            return Mark(), 0
+        if content != self._content:
+            self._content, self._known = content, (_newest(content[:_BYTES]), _newest(content[_BYTES:]).number)
+        return self._known
 
     def checkpoint(self, connection: "apsw.Connection", mode: int) -> None:
         """Move the log into the database, and keep the number of the last commit that is certainly there then."""
         number = number_with_log(connection)
         frames, moved = connection.wal_checkpoint(mode=mode)
+        self._size = max(self._size, size_of(self._database))
         if frames == moved:
             self._write(Mark(number), _PLACES)
 
@@ -137,22 +161,24 @@ class Commits:
         self._file = None
         self._latest = -1, 0
 
-    def _next(self, connection: "apsw.Connection") -> int:
+    def next_number(self, connection: "apsw.Connection") -> int:
+        """Return the number of the commit that is about to happen; the write lock is held."""
         version, number = self._latest
         if connection.data_version() != version:
             # Another process has written, or what SQLite knows of the log has changed.
             number = number_with_log(connection)
+            self._size = max(self._size, size_of(self._database))
         if self._are_missing(connection, self.known(), number) or self._is_cut(connection):
+            self.is_refused = True
             raise DatabaseError("overwritten")
         return number + 1
 
     def _is_cut(self, connection: "apsw.Connection") -> bool:
-        """Return whether the database has lost pages at its end since it was seen last."""
-        before, size = self._size, size_of(self._database)
-        if size < before and lacks_pages(connection, size):
-            return True
-        self._size = size
-        return False
+        """Return whether the database has lost pages at its end since its size was read last."""
+        if connection.read("main", _DATABASE, max(self._size - 1, 0), 1)[0]:
+            return False
+        self._size = size_of(self._database)
+        return lacks_pages(connection, self._size)
 
     def _are_missing(self, connection: "apsw.Connection", known: tuple[Mark, int], number: int) -> bool:
         last, moved = known
@@ -163,24 +189,25 @@ class Commits:
         # Another process may have emptied the log meanwhile, or have begun a new one.
         return number_in_file(connection) < number == number_with_log(connection)
 
-    def _acknowledge(self, connection: "apsw.Connection", number: int) -> None:
+    def acknowledge(self, connection: "apsw.Connection", number: int) -> None:
+        """Write down the number of a commit that is durable."""
         self._latest = connection.data_version(), number
-        frames, moved = connection.wal_checkpoint(mode=driver().SQLITE_CHECKPOINT_NOOP)
+        frames, moved = connection.wal_checkpoint(mode=self._noop)
         self._write(Mark(number, frames, self._checksum(connection, frames)), 0)
         if frames == moved:
             self._write(Mark(number), _PLACES)
 
     def _write(self, mark: Mark, first: int) -> None:
         packed, place = _packed(mark), (first + mark.number % _PLACES) * _PLACE.size
-        # A full disk, or a folder that cannot be written: the file stays behind.
-        with contextlib.suppress(OSError):
+        try:
             os.pwrite(self._opened(os.O_CREAT), packed, place)
-            before, (_, moved) = self._content, self._known
-            # What `known` will find, unless another process writes: then it reads all places again.
-            self._content = (
-                b"" if first else before[:place].ljust(place, b"\0") + packed + before[place + len(packed) :]
-            )
-            self._known = mark, moved
+        except OSError:
+            # A full disk, or a folder that cannot be written: the file stays behind.
+            return
+        before, (_, moved) = self._content, self._known
+        # What `known` will find, unless another process writes: then it reads all places again.
+        self._content = b"" if first else before[:place].ljust(place, b"\0") + packed + before[place + len(packed) :]
+        self._known = mark, moved
 
     def _checksum(self, connection: "apsw.Connection", frames: int) -> int:
         """Return the checksum of the last of some frames in the log; 0 if the log is shorter."""
@@ -202,7 +229,7 @@ def commits_file(path: Path) -> Path:
     return path.with_name(f".{path.name}.commits")
 
 
-def size_of(path: Path) -> int:
+def size_of(path: Path | str) -> int:
     """Return the bytes of a database; 0 without one."""
     try:
         return os.stat(path).st_size  # noqa: PTH116 - asked before each commit, so it makes no path

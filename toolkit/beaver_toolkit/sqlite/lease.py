@@ -12,13 +12,13 @@ the next commit.
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from beaver_toolkit.locks import POLL_SECONDS
 from beaver_toolkit.sqlite.commits import Commits
-from beaver_toolkit.sqlite.connections import NO_INODE, Inode, close_unchanged, immediate, inode_of
+from beaver_toolkit.sqlite.connections import NO_INODE, Immediate, Inode, close_unchanged, inode_of
 from beaver_toolkit.sqlite.errors import DatabaseError, driver
 from beaver_toolkit.sqlite.lease_lock import MARK, is_at, lock_file, open_lock, record_in, release, take
 from beaver_toolkit.sqlite.losses import find_loss
@@ -92,7 +92,8 @@ class Lease:
 
     def fault(self) -> str:
         """Return why the names no longer lead to the opened files, as a category; empty if they do."""
-        if self._is_overwritten:
+        commits = self._commits
+        if self._is_overwritten or (commits is not None and commits.is_refused):
             return "overwritten"
         if self._is_intact():
             return ""
@@ -126,19 +127,9 @@ class Lease:
         self._mark()
         return "log_lost" if is_log and not is_moved and self._found()[1] != self._files[1] else fault
 
-    @contextlib.contextmanager
-    def writing(self, connection: "apsw.Connection") -> Iterator[None]:
-        """Hold the write lock for a block; commit at its end, or roll all of it back.
-
-        Raises:
-            DatabaseError: `overwritten`: a file was overwritten in place, and acknowledged commits are missing.
-        """
-        try:
-            with immediate(connection) if self._commits is None else self._commits.counted(connection):
-                yield
-        except DatabaseError as error:
-            self._is_overwritten = self._is_overwritten or error.category == "overwritten"
-            raise
+    def writing(self, connection: "apsw.Connection") -> Immediate:
+        """Return a transaction; leaving it raises `overwritten` if acknowledged commits are missing."""
+        return Immediate(connection) if self._commits is None else self._commits.counted(connection)
 
     def is_overwritten(self, connection: "apsw.Connection") -> bool:
         """Return whether acknowledged commits are missing from what a connection sees: a file was overwritten."""

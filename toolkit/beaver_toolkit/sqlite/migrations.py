@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from beaver_toolkit.sqlite.connections import immediate
+from beaver_toolkit.sqlite.connections import Immediate
 from beaver_toolkit.sqlite.errors import DatabaseError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def migrate(connection: "apsw.Connection", scripts: Sequence[str]) -> None:
     """
     if version_of(connection) == len(scripts) and _has_history(connection):
         return
-    with immediate(connection):
+    with Immediate(connection):
         # Read again under the lock: another process may have been faster.
         done = version_of(connection)
         if done > len(scripts):

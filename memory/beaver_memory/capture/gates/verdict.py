@@ -27,6 +27,7 @@ class Occasion:
         when: the time of the turn.
         was_injected: whether a text consists of recalled references.
         was_forgotten: whether the owner has forgotten the words of a text.
+        messages: the messages of the turn, by the places that candidates name.
         known: texts that memory holds already and that are near to the candidates.
     """
 
@@ -37,7 +38,12 @@ class Occasion:
     when: datetime
     was_injected: Callable[[str], bool] = field(default=_never, repr=False)
     was_forgotten: Callable[[str], bool] = field(default=_never, repr=False)
+    messages: tuple[str, ...] = field(default=(), repr=False)
     known: tuple[str, ...] = field(default=(), repr=False)
+
+    def message(self, candidate: Candidate) -> str:
+        """Return the message that a candidate rests on, or its own text."""
+        return next(iter(self.messages[candidate.place :]), candidate.text)
 
 
 @attrs.frozen(kw_only=True)

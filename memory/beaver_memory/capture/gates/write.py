@@ -5,6 +5,7 @@ import attrs
 from beaver_memory.capture.features import content_words
 from beaver_memory.capture.gates.verdict import Occasion, Verdict
 from beaver_memory.capture.records import Candidate
+from beaver_memory.capture.unmeant import unmeant
 from beaver_memory.capture.vocabulary import vocabulary_of
 
 NEAR = 0.9
@@ -13,9 +14,10 @@ NEAR = 0.9
 
 @attrs.frozen(kw_only=True)
 class WriteGate:
-    """Refuses uncertain statements, recalled references, forgotten words and near duplicates.
+    """Refuses recalled references, and of other statements those that are not worth a memory.
 
-    The user may ask for a statement again that was forgotten before.
+    Text that its speaker does not mean is not worth one, nor are uncertain statements, near duplicates and forgotten
+    words. The user may ask for any of them in so many words.
 
     Attributes:
         least_confidence: of a candidate that is stored or queued.
@@ -27,15 +29,18 @@ class WriteGate:
         """Return the objection to a candidate, or `None`."""
         if occasion.was_injected(candidate.text):
             return Verdict(gate="write", reason="recalled_reference")
-        if candidate.explicit:
-            return None
+        reason = None if candidate.explicit else self._reason(candidate, occasion)
+        return Verdict(gate="write", reason=reason) if reason else None
+
+    def _reason(self, candidate: Candidate, occasion: Occasion) -> str | None:
+        if candidate.kind != "fix" and (reason := unmeant(candidate.text, occasion.message(candidate))):
+            return reason
         if candidate.confidence < self.least_confidence:
-            return Verdict(gate="write", reason="low_confidence")
+            return "low_confidence"
         if occasion.was_forgotten(candidate.text):
-            return Verdict(gate="write", reason="forgotten_before")
-        if any(_near(candidate.text, known) for known in occasion.known):
-            return Verdict(gate="write", reason="near_duplicate")
-        return None
+            return "forgotten_before"
+        is_known = any(_near(candidate.text, known) for known in occasion.known)
+        return "near_duplicate" if is_known else None
 
 
 def _near(text: str, known: str) -> bool:

@@ -240,4 +240,31 @@ ENGLISH = Vocabulary(
         """
     ),
     doubt=pattern(r"\b(?:maybe|perhaps|not\ sure|might|guess|wonder(?:ing)?|probably|i\ think|if\ i)\b"),
+    hypothetical=pattern(
+        r"""
+        ^\W*(?:suppose|imagine|pretend|hypothetically|let['\u2019]?s\ (?:say|assume|pretend)|what\ if)\b
+        | \bif\ (?:only\ )?(?:i|we|my\ \w+|our\ \w+)\ (?:ever\ )?
+          (?:\w+ed|were|had|was|lived|went|got|could|knew|spoke|won)\b.*\b(?:would|could|might|\w+['\u2019]d)\b
+        | \b(?:i|we)(?:['\u2019]d|\ would|\ could|\ might)\b.*\bif\ (?:i|we|my|our)\b
+        """
+    ),
+    story=pattern(
+        r"""
+        \bonce\ upon\ a\ time\b | ^\W*(?:the\ )?(?:story|fairy\ tale|novel|screenplay|fan\ fiction|chapter\ \w+)\s*[:\n]
+        | ^\W*(?:please\ |can\ you\ |could\ you\ )*(?:write|tell|continue|finish)\ (?:me\ |us\ )?
+          (?:a|an|the|this|my)\ (?:\w+\ ){0,3}(?:story|tale|novel|poem|scene|dialogue|song)\b
+        """
+    ),
+    task_text=pattern(
+        r"""
+        ^\W*(?:(?:please|can\ you|could\ you|would\ you|kindly)\ )*
+        (?:translate|proofread|paraphrase|rephrase)\b[^.\n?]{0,80}[:\n?]
+        """
+    ),
+    reports=pattern(
+        r"""
+        \b[a-z]+\ (?:just\ |also\ )?(?:said|says|told|asked|wrote|writes|claims?|claimed|replied|answered)\b
+        | \bquote\b | \bcharacter\b
+        """
+    ),
 )

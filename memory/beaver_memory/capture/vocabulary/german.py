@@ -176,4 +176,28 @@ GERMAN = Vocabulary(
         """
     ),
     doubt=pattern(r"\b(?:vielleicht|eventuell|wahrscheinlich|glaube|denke|nicht\ sicher|könnte|frage\ mich)\b"),
+    hypothetical=pattern(
+        r"""
+        ^\W*(?:angenommen|stell\ dir\ vor|stellen\ wir\ uns\ vor|mal\ angenommen|was\ wäre,?\ wenn|gesetzt\ den\ fall)\b
+        | \b(?:wenn|falls)\ (?:ich|wir|mein\w*|unser\w*)\b
+          .*\b(?:würde|würden|wäre|wären|hätte|hätten|könnte|könnten|\w+te|äße|ginge|käme|zöge|führe|gäbe)\b
+        | \b(?:würde|würden|wäre|hätte|könnte)\ (?:ich|wir)\b.*\b(?:wenn|falls)\b
+        | \b(?:wäre|hätte)\ ich\b.*\bwürde\b
+        """
+    ),
+    story=pattern(
+        r"""
+        \bes\ war\ einmal\b | ^\W*(?:die\ )?(?:geschichte|märchen|roman|kapitel\ \w+)\s*[:\n]
+        | ^\W*(?:bitte\ |kannst\ du\ )*(?:schreib|schreibe|erzähl|erzähle)\ (?:mir\ |uns\ )?
+          (?:eine?n?|die|das)\ (?:\w+\ ){0,3}(?:geschichte|märchen|gedicht|roman|szene|dialog|lied)\b
+        """
+    ),
+    task_text=pattern(
+        r"""
+        ^\W*(?:(?:bitte|kannst\ du|könntest\ du)\ )*(?:übersetz\w*|korrigier\w*|formulier\w*)\b[^.\n?]{0,80}[:\n?]
+        """
+    ),
+    reports=pattern(
+        r"""\b(?:er|sie|es|\w+)\ (?:sagte|sagt|meinte|meint|erzählte|fragte|schrieb|schreibt|behauptet|antwortete)\b"""
+    ),
 )

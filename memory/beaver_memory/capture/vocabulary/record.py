@@ -40,6 +40,10 @@ class Vocabulary:
         standing: an instruction that holds beyond the task at hand.
         passing: the sentence is about the moment, or about the text or the task at hand.
         doubt: the speaker is not certain.
+        hypothetical: the sentence tells what would be.
+        story: the message tells a story, or asks for one.
+        task_text: the message gives a text to work on, for example to translate.
+        reports: someone else says the rest of the sentence.
         characters_per_word: how many matches of `word` make a word.
     """
 
@@ -63,4 +67,8 @@ class Vocabulary:
     standing: Pattern
     passing: Pattern
     doubt: Pattern
+    hypothetical: Pattern
+    story: Pattern
+    task_text: Pattern
+    reports: Pattern
     characters_per_word: float = 1.0

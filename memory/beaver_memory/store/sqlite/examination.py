@@ -67,7 +67,7 @@ def examine(
     Args:
         path: the database.
         refuses: called with each of the newest memories, if the database is sound.
-        shift: what is added to ids.
+        shift: the number that is added to ids.
         most_bytes: the size up to which all memories are verified.
         newest: how many are verified of a larger one.
 

@@ -74,7 +74,7 @@ def problems(connection: apsw.Connection, damage: Damage, *, writable: bool = Tr
         connection: a connection within a transaction.
         damage: notes the rows that fail their checksums.
         writable: whether it may write; the word index is compared with the memories only then.
-        shift: what is added to the ids in the sentences.
+        shift: the number that is added to the ids in the sentences.
     """
     if damaged := integrity_problems(connection):
         return [_DAMAGED_FILE.format("; ".join(damaged[:MOST_NAMED_FAULTS]))]

@@ -11,7 +11,7 @@ import apsw
 from beaver_memory.errors import StoreError
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.row_sums import Counted, register
-from beaver_toolkit.sqlite.connections import immediate, make_durable
+from beaver_toolkit.sqlite.connections import Immediate, make_durable
 from beaver_toolkit.sqlite.files import back_up, make
 from beaver_toolkit.sqlite.losses import begin_anew
 from beaver_toolkit.sqlite.migrations import migrate, version_of
@@ -143,7 +143,7 @@ def _empty_store(scripts: tuple[str, ...]) -> bytes:
 
 def _fill(connection: apsw.Connection, content: bytes) -> None:
     connection.deserialize("main", content)
-    with immediate(connection):
+    with Immediate(connection):
         connection.execute(_SQL["new_identity"])
         connection.execute(_SQL["applied_now"], (time.time_ns() // 1000,))
 

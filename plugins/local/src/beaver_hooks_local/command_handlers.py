@@ -13,6 +13,7 @@ from beaver_hooks_local.correction_handlers import correct, pending, undo
 from beaver_hooks_local.errors import CommandRefused, damaged_text
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.recall.recaller import Recall
+from beaver_hooks_local.recall.selection import REASONS
 from beaver_hooks_local.tools.definitions import PLANE
 from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import CommandContext, OutcomeKind, Report, Trust
@@ -241,8 +242,8 @@ def _plain(text: str) -> str:
 
 
 def _explained(hit: Hit, now: Memory, last: Recall) -> str:
-    given = "given" if hit.memory.id in last.given else "not given"
-    given += ", because the conversation already says it" if hit.memory.id in last.said else ""
+    reason = last.reasons.get(hit.memory.id, "")
+    given = "given" if hit.memory.id in last.given else f"not given, because {REASONS.get(reason, reason)}"
     shares = ", ".join(f"{name} {share:.3f}" for name, share in hit.shares.items() if share)
     ended = "" if now.superseded_by is None else f"\n      superseded by {now.superseded_by} since"
     return f"{hit.score:.3f} {_row(hit.memory)}\n      {given}; {shares or 'by date only'}{ended}"

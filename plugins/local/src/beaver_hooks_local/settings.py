@@ -48,10 +48,16 @@ class RecallSettings:
     """Settings of recall before a prompt."""
 
     enabled: bool = setting(default=True, help="whether anything is recalled before a prompt")
-    top_k: int = setting(default=6, help="the most memories that a turn gets", validator=_count(3, 8))
-    minimum_score: float = setting(
-        default=0.2,
-        help="the lowest score of a recalled memory; 1 is a memory with all words of the prompt",
+    top_k: int = setting(default=8, help="the most memories that a turn gets", validator=_count(3, 8))
+    minimum_score: float | None = setting(
+        default=None,
+        help="the lowest score of the best memory, below which a turn gets none; by default that of the embedder",
+        validator=between(0, 1),
+    )
+    share_of_best: float | None = setting(
+        default=None,
+        help="the share of the best score that a memory behind the first three needs: less gives more memories; by "
+        "default that of the embedder",
         validator=between(0, 1),
     )
     max_tokens: int = setting(

@@ -20,6 +20,9 @@ from beaver_memory.runtime.requests import ImportRequest, WriteRequest
 EMBEDS = "`beaver memory reindex` embeds them now."
 """A hint for a user who has added many memories; without it, upkeep embeds them in batches between turns."""
 
+SUPERSEDED = "It supersedes {ids}. `beaver memory local undo` forgets memory {id}, and what it superseded holds again."
+"""A hint for a user whose memory contradicts others."""
+
 SOURCE = "user"
 """The source of a memory that a user has written by hand."""
 
@@ -58,7 +61,8 @@ def add(
     """Add a memory; print its id.
 
     Without WORDS the memory is read from stdin: the first line is its title, the other lines are its details. A memory
-    that is stored already is counted as mentioned once more.
+    that is stored already is counted as mentioned once more. One that contradicts an older memory supersedes it: that
+    one is not recalled any more, and stays in the history.
 
     With --json-lines stdin may hold any number of memories. Each line has the fields that `export` writes, of which
     only `title` is required; the options fill in missing fields. A memory that is stored already is not counted again,
@@ -81,7 +85,7 @@ def _add_one(shell: Shell, fields: dict[str, Any], user: str | None, *, as_json:
             new = from_fields(fields, owner, memory.default_scope, memory.operations.refusal)
         except InvalidMemory as error:
             return error
-        return memory.operations.write(WriteRequest(memories=[new]))
+        return memory.operations.write(WriteRequest(memories=[new], supersedes=True))
 
     written = ask(shell, work, wrote=True)
     if isinstance(written, InvalidMemory):
@@ -89,6 +93,8 @@ def _add_one(shell: Shell, fields: dict[str, Any], user: str | None, *, as_json:
     (kept,) = stored(written)
     if kept.outcome == "duplicate":
         say(f"This memory is stored already; it was mentioned {kept.mentions} times.", err=True)
+    if kept.superseded:
+        say(SUPERSEDED.format(ids=", ".join(f"memory {each}" for each in kept.superseded), id=kept.id), err=True)
     _tell([kept], as_json=as_json)
 
 
@@ -158,6 +164,11 @@ def _typed() -> str:
 
 def _tell(kept: list[Kept], *, as_json: bool) -> None:
     if as_json:
-        say_json({"memories": [{"id": each.id, "outcome": each.outcome, "mentions": each.mentions} for each in kept]})
+        say_json({"memories": [_json(each) for each in kept]})
     elif kept:
         say("\n".join(str(each.id) for each in kept))
+
+
+def _json(kept: Kept) -> dict[str, Any]:
+    told: dict[str, Any] = {"id": kept.id, "outcome": kept.outcome, "mentions": kept.mentions}
+    return told | ({"outcome": "superseded", "superseded": list(kept.superseded)} if kept.superseded else {})

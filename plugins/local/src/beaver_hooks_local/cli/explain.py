@@ -21,8 +21,11 @@ from beaver_hooks_local.cli.search import warn
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.recall.gate import Decision, GatePolicy, Window, decide
 from beaver_hooks_local.recall.prompt_features import PromptFeatures, read
-from beaver_hooks_local.recall.recaller import CONFIDENT
+from beaver_hooks_local.recall.question_kind import QuestionKind
+from beaver_hooks_local.recall.recaller import LEAST, SPARE, policy_of
 from beaver_hooks_local.recall.references import pick
+from beaver_hooks_local.recall.selection import GIVEN, is_related, select, was_true
+from beaver_hooks_local.recall.selection import REASONS as SELECTED
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hostspecs import Shell
 from beaver_memory.patterns import parsed
@@ -52,16 +55,23 @@ class Explained:
     Attributes:
         answer: of the search.
         recalled: of the search for the plain words of the prompt; the same without phrases and prefixes.
-        given: the ids of the memories that a turn would be given.
-        minimum: the lowest score of such a memory.
+        reasons: why a turn would be given each memory or not, by id.
+        floor: the lowest score of the best memory.
         gate: the decision of the gate.
+        kind: the kind of the question.
     """
 
     answer: RecallReport
     recalled: RecallReport
-    given: frozenset[int]
-    minimum: float
+    reasons: Mapping[int, str]
+    floor: float
     gate: Decision
+    kind: QuestionKind
+
+    @property
+    def given(self) -> frozenset[int]:
+        """The memories that a turn would be given."""
+        return frozenset(id_ for id_, reason in self.reasons.items() if reason == GIVEN)
 
 
 @click.command()
@@ -106,19 +116,29 @@ def explain(
 
 def _explained(memory: LocalMemory, which: OwnerOptions, text: str, previous: str | None, limit: int) -> Explained:
     settings = memory.settings
-    recalled = _looked(memory, which, text, limit)
-    good = [hit for hit in recalled.hits if hit.score >= settings.recall.minimum_score]
+    said = _read(memory, text)
+    recalled = _recalled(memory, which, text, max(limit, settings.recall.top_k + SPARE), past=said.kind.past)
+    policy = policy_of(settings.recall, recalled)
+    hits = [hit for hit in recalled.hits if hit.score >= LEAST or not policy.floor][: settings.recall.top_k + SPARE]
+    picked = pick(select(hits, policy, kind=said.kind), text, max_tokens=settings.recall.max_tokens)
     gate = _decided(memory, which, text, previous)
-    picked = pick(good, limit=settings.recall.top_k, max_tokens=settings.recall.max_tokens)
-    given = frozenset(hit.memory.id for hit in picked.hits) if gate.verdict == "recall" else frozenset()
+    reasons = picked.selection.reasons if gate.verdict == "recall" else {}
+    recalled = attrs.evolve(recalled, hits=recalled.hits[:limit])
     answer = _looked(memory, which, text, limit, operators=True) if parsed(text)[1] else recalled
-    return Explained(answer=answer, recalled=recalled, given=given, minimum=settings.recall.minimum_score, gate=gate)
+    return Explained(answer=answer, recalled=recalled, reasons=reasons, floor=policy.floor, gate=gate, kind=said.kind)
+
+
+def _recalled(memory: LocalMemory, which: OwnerOptions, text: str, limit: int, *, past: bool) -> RecallReport:
+    """Return the answer of a search as recall makes it; for the past it has what has ended."""
+    found = _looked(memory, which, text, limit, past=past)
+    now = memory.clock.now()
+    return attrs.evolve(found, hits=tuple(hit for hit in found.hits if was_true(hit.memory, now))) if past else found
 
 
 def _looked(
-    memory: LocalMemory, which: OwnerOptions, text: str, limit: int, *, operators: bool = False
+    memory: LocalMemory, which: OwnerOptions, text: str, limit: int, *, operators: bool = False, past: bool = False
 ) -> RecallReport:
-    visible = which.filters(memory)
+    visible = attrs.evolve(which.filters(memory), lapsed=past)
     return memory.operations.recall(
         RecallRequest(query=text, operators=operators, visible=visible, limit=limit, minimum_score=0, explain=True)
     )
@@ -132,9 +152,9 @@ def _decided(memory: LocalMemory, which: OwnerOptions, text: str, previous: str 
     window, fresh = None, frozenset[str]()
     if previous is not None:
         before = _read(memory, previous)
-        hits = _looked(memory, which, previous, 1).hits
-        confident = bool(hits) and hits[0].score >= CONFIDENT
-        window = Window(fingerprint=before.fingerprint, terms=before.terms, confident=confident)
+        looked = _recalled(memory, which, previous, 1, past=before.kind.past)
+        confident = is_related(looked.hits, policy_of(settings.recall, looked).floor)
+        window = Window(fingerprint=before.fingerprint, terms=before.terms, confident=confident, past=before.kind.past)
         fresh = frozenset({before.fingerprint}) if confident else fresh
     policy = GatePolicy(topic_turns=settings.recall.topic_turns)
     return decide(_read(memory, text), window, version=(), fresh=fresh, policy=policy)
@@ -156,7 +176,7 @@ def _table(found: Explained) -> str:
         [
             f"{hit.score:.3f}",
             *(f"{hit.shares.get(name, 0):.3f}" for name in signals),
-            "yes" if hit.memory.id in found.given else "no",
+            "yes" if hit.memory.id in found.given else found.reasons.get(hit.memory.id, "no"),
             str(hit.memory.id),
             title(hit.memory),
         ]
@@ -175,7 +195,12 @@ def _said(found: Explained) -> str:
     lines = [f"\n{verdicts[gate.verdict]}: {REASONS.get(gate.reason, gate.reason)} ({gate.verdict}, {gate.reason})."]
     if gate.verdict == "recall":
         of = counted(found.recalled.candidates, "candidate")
-        lines.append(f"The model would get {len(found.given)} of {of}; the lowest accepted score is {found.minimum:g}.")
+        lines.append(
+            f"The model would get {len(found.given)} of {of}; the best one must score {found.floor:g} or more."
+        )
+        lines += [f"{name}: {SELECTED[name]}." for name in dict.fromkeys(found.reasons.values()) if name != GIVEN]
+        lines += ["The question asks for many: further memories need a smaller score."] if found.kind.many else []
+        lines += ["The question asks for the past: memories that have ended count, too."] if found.kind.past else []
     if found.answer is not found.recalled:
         lines.append("The table is of a search; in a prompt quotes and stars have no meaning.")
     return "\n".join(lines)
@@ -188,6 +213,7 @@ def _json(found: Explained) -> dict[str, Any]:
             "score": round(hit.score, 6),
             "shares": dict(hit.shares),
             "given": hit.memory.id in found.given,
+            "reason": found.reasons.get(hit.memory.id),
         }
         for hit in found.answer.hits
     ]
@@ -197,6 +223,6 @@ def _json(found: Explained) -> dict[str, Any]:
         "keyword_only": found.answer.keyword_only,
         "without_index": found.answer.without_index,
         "not_reranked": found.answer.not_reranked,
-        "minimum_score": found.minimum,
+        "minimum_score": found.floor,
         "gate": {"verdict": found.gate.verdict, "reason": found.gate.reason},
     }

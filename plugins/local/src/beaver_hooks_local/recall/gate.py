@@ -44,6 +44,7 @@ class Window:
         version: of the memories then.
         turns: how many turns it has served.
         confident: whether it found a good hit.
+        past: whether it searched for what held earlier.
     """
 
     fingerprint: str
@@ -51,6 +52,7 @@ class Window:
     version: tuple[int, ...] = ()
     turns: int = 1
     confident: bool = True
+    past: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -106,6 +108,6 @@ def _why_again(
         ("low_confidence", not window.confident),
         ("stale", window.fingerprint not in fresh),
         ("window_over", window.turns >= policy.topic_turns),
-        ("topic_change", not said.terms <= window.terms),
+        ("topic_change", not said.terms <= window.terms or said.kind.past != window.past),
     )
     return next((reason for reason, holds in rules if holds), "")

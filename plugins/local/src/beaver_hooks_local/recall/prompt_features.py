@@ -5,6 +5,8 @@ from hashlib import blake2b
 
 import attrs
 
+from beaver_hooks_local.recall.question_kind import ORDINARY, QuestionKind, kind_of
+
 LONGEST = 100_000
 """Characters of a prompt that are read."""
 
@@ -65,6 +67,7 @@ class PromptFeatures:
         acknowledges: it says yes, no or thanks, and nothing else.
         refers_back: it refers to earlier work.
         by_tool: a tool has caused the turn, not a person.
+        kind: the kind of its question.
     """
 
     fingerprint: str
@@ -73,6 +76,7 @@ class PromptFeatures:
     acknowledges: bool = False
     refers_back: bool = False
     by_tool: bool = False
+    kind: QuestionKind = ORDINARY
 
 
 def read(prompt: str, terms: frozenset[int] = frozenset(), *, by_tool: bool = False) -> PromptFeatures:
@@ -91,6 +95,7 @@ def read(prompt: str, terms: frozenset[int] = frozenset(), *, by_tool: bool = Fa
         acknowledges=_acknowledges(line),
         refers_back=_EARLIER.search(line) is not None,
         by_tool=by_tool,
+        kind=kind_of(line),
     )
 
 

@@ -1,7 +1,7 @@
 """Recall before a prompt: asks the gate, searches if it says so, and composes the references of the turn. Blocking."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import partial
 
@@ -14,21 +14,32 @@ from beaver_hooks_local.recall.index_contents import SHOWN, Listing, Listings, l
 from beaver_hooks_local.recall.prompt_features import PromptFeatures, read
 from beaver_hooks_local.recall.recall_cache import Answers, RecentItems
 from beaver_hooks_local.recall.references import FRAME, Picked, pick
-from beaver_hooks_local.settings import LocalSettings
+from beaver_hooks_local.recall.selection import (
+    ALWAYS,
+    LEFT_OUT,
+    UNRELATED,
+    SelectionPolicy,
+    is_related,
+    listed,
+    select,
+    was_true,
+)
+from beaver_hooks_local.settings import LocalSettings, RecallSettings
 from beaver_hooks_local.trust import hidden_stores
 from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import Reference, Report, Turn
 from beaver_memory.query import Hit
 from beaver_memory.records import Owner
 from beaver_memory.runtime.operations import Operations
+from beaver_memory.runtime.reports import RecallReport
 from beaver_memory.runtime.requests import RecallRequest
 from beaver_memory.runtime.troubles import EMBEDDING, INDEX
 
-SPARE = 8
+SPARE = 6
 """Extra hits, which replace hits that the conversation already contains."""
 
-CONFIDENT = 0.25
-"""The lowest score of the best hit that makes a search confident; after a lower one the next turn searches again."""
+LEAST = 0.01
+"""The score of a hit that has anything of the prompt."""
 
 _BY_TOOL = frozenset({"tool", "tool_result"})
 
@@ -40,13 +51,15 @@ class SearchResult:
     Attributes:
         hits: the best first.
         listing: the rows of the prompt index.
-        confident: whether the best hit is good.
-        picked: a cache of picks; the key is the ids already said and the room in tokens.
+        confident: whether the best hit is good; after another search the next turn searches again.
+        policy: how many of the hits are given.
+        picked: a cache of picks; the key is the ids already said, the kind of the question and the room in tokens.
     """
 
     hits: tuple[Hit, ...] = ()
     listing: Listing = field(factory=Listing)
     confident: bool = False
+    policy: SelectionPolicy = ALWAYS
     picked: RecentItems[Picked] = field(init=False, factory=partial(RecentItems, SHOWN), repr=False, eq=False)
 
 
@@ -60,7 +73,7 @@ class Recall:
         hits: all candidates, with each signal's share.
         given: the ids of the hits that the turn was given.
         tenant: the tenant of all of them.
-        said: the ids of the hits that the conversation already contains.
+        reasons: why each hit is given or not, by id; see `selection.REASONS`.
         skipped: set if the gate skipped the prompt after this one: its decision.
     """
 
@@ -69,7 +82,7 @@ class Recall:
     hits: tuple[Hit, ...] = field(default=(), repr=False)
     given: tuple[int, ...] = ()
     tenant: str = ""
-    said: frozenset[int] = frozenset()
+    reasons: Mapping[int, str] = field(factory=dict)
     skipped: Decision | None = None
 
 
@@ -102,14 +115,15 @@ class Recaller:
         sight = Visibility.of_turn(turn)
         if left_out := hidden_stores(sight.trust):
             report.decision("trust", "left_out", f"stores: {', '.join(left_out)}")
-        decision, found = self._decided(turn, sight, report)
+        said = self._read(turn)
+        decision, found = self._decided(turn, said, sight, report)
         if found is None:
             self._listings.skipped("gate" if sight.stores else "trust", report)
             recall = Recall(decision=decision)
             last = self.last(sight)
             self._last.put(_place(sight), recall if last is None else attrs.evolve(last, skipped=decision))
             return recall
-        recall = self._given(turn, decision, found, report)
+        recall = self._given(turn, said, decision, found, report)
         self._last.put(_place(sight), recall)
         return recall
 
@@ -119,11 +133,13 @@ class Recaller:
 
     # --- The gate -----------------------------------------------------------------------------------------------
 
-    def _decided(self, turn: Turn, sight: Visibility, report: Report) -> tuple[Decision, SearchResult | None]:
+    def _decided(
+        self, turn: Turn, said: PromptFeatures, sight: Visibility, report: Report
+    ) -> tuple[Decision, SearchResult | None]:
         """Return the decision of the gate, and the result of the search unless the gate skips the turn."""
         if reason := self._why_never(sight):
             return self._said(Decision(verdict="skip", reason=reason), report), None
-        said, version, window = self._read(turn), self._version(sight), self._windows.get(sight)
+        version, window = self._version(sight), self._windows.get(sight)
         fresh = self._fresh(sight, {said.fingerprint, *([window.fingerprint] if window else ())}, version)
         decision = self._said(decide(said, window, version=version, fresh=fresh, policy=self._policy), report)
         if decision.verdict == "skip":
@@ -131,7 +147,7 @@ class Recaller:
         if decision.verdict == "recall" or window is None:
             return decision, self._look(turn, said, sight, version, report)
         same = said.fingerprint if decision.reason == "same_query" else window.fingerprint
-        again = Window(fingerprint=same, terms=said.terms, version=version)
+        again = Window(fingerprint=same, terms=said.terms, version=version, past=said.kind.past)
         self._windows.put(sight, served(window) if same == window.fingerprint else again)
         return decision, fresh[same]
 
@@ -166,29 +182,41 @@ class Recaller:
         now, moment = self._clock.monotonic(), self._clock.now()
         recent = self._listings.recent(sight, version, report)
         lacking = self._listings.lacking(recent)
-        hits, trouble = self._search(turn.prompt, sight, moment, report, lacking=lacking)
-        confident = trouble is None and bool(hits) and hits[0].score >= CONFIDENT
-        listing = self._listings.filled(recent, hits)
-        found = SearchResult(hits=hits[: self._settings.recall.top_k + SPARE], listing=listing, confident=confident)
+        answer = self._search(turn.prompt, sight, moment, report, lacking=lacking, past=said.kind.past)
+        policy = policy_of(self._settings.recall, answer)
+        hits = tuple(hit for hit in answer.hits if was_true(hit.memory, moment)) if said.kind.past else answer.hits
+        trouble = answer.without_index or answer.keyword_only
+        confident = trouble is None and is_related(hits, policy.floor)
+        listing = self._listings.filled(recent, listed(hits, policy))
+        top = hits[: self._settings.recall.top_k + SPARE]
+        found = SearchResult(hits=top, listing=listing, confident=confident, policy=policy)
         if confident:
             ends = lasts([*(hit.memory for hit in found.hits), *(row.memory for row in listing.rows)], moment)
             self._answers.put((sight, said.fingerprint), found, version=version, now=now, lasts=ends)
-        window = Window(fingerprint=said.fingerprint, terms=said.terms, version=version, confident=confident)
-        self._windows.put(sight, window)
+        self._windows.put(
+            sight,
+            Window(
+                fingerprint=said.fingerprint,
+                terms=said.terms,
+                version=version,
+                confident=confident,
+                past=said.kind.past,
+            ),
+        )
         return found
 
     def _search(
-        self, text: str, sight: Visibility, moment: datetime, report: Report, *, lacking: int
-    ) -> tuple[tuple[Hit, ...], str | None]:
-        """Return the hits, and why they are by words alone, if so; `lacking` rows of the list need hits, too."""
+        self, text: str, sight: Visibility, moment: datetime, report: Report, *, lacking: int, past: bool
+    ) -> RecallReport:
+        """Return the answer; `lacking` rows of the list need hits, too, and the `past` needs what has ended."""
         recall = self._settings.recall
         limit = max(recall.top_k + SPARE, lacking)
         found = self._operations.recall(
             RecallRequest(
                 query=text,
-                visible=sight.filters(moment),
+                visible=sight.filters(moment, lapsed=past),
                 limit=limit,
-                minimum_score=recall.minimum_score,
+                minimum_score=min(LEAST, LEAST if recall.minimum_score is None else recall.minimum_score),
                 explain=True,
                 seconds=_seconds(report),
             )
@@ -206,30 +234,54 @@ class Recaller:
             self._troubles.began(INDEX, found.without_index, report)
         if found.not_reranked is not None:
             report.event("memory_recall_not_reranked", category=found.not_reranked)
-        return found.hits, found.without_index or found.keyword_only
+        return found
 
     # --- The references of the turn -----------------------------------------------------------------------------
 
-    def _given(self, turn: Turn, decision: Decision, found: SearchResult, report: Report) -> Recall:
+    def _given(
+        self, turn: Turn, prompt: PromptFeatures, decision: Decision, found: SearchResult, report: Report
+    ) -> Recall:
         conversation = Conversation.of(turn)
         said = frozenset(hit.memory.id for hit in found.hits if conversation.holds(hit.memory))
         settings = self._settings.recall
         bounds = [bound for bound in (turn.budget, self._most) if bound is not None]
         room = min([settings.max_tokens, *bounds])
-        hits = [hit for hit in found.hits if hit.memory.id not in said]
-        make = partial(pick, hits, limit=settings.top_k, max_tokens=room)
-        picked = found.picked.once((said, room), make)
+
+        def made() -> Picked:
+            return pick(select(found.hits, found.policy, said=said, kind=prompt.kind), turn.prompt, max_tokens=room)
+
+        picked = found.picked.once((said, prompt.kind, room), made)
+        chosen = picked.selection
         report.candidates((str(hit.memory.id), round(hit.score, 4)) for hit in found.hits)
         if picked.left_out:
-            report.clipped("memories", len(picked.hits), len(picked.hits) + picked.left_out)
-        facts = {"found": len(found.hits), "said_already": len(said), "given": len(picked.hits)}
-        self._trace("recalled", **facts, tokens=picked.tokens)
-        given = tuple(hit.memory.id for hit in picked.hits)
+            report.clipped("memories", len(chosen.hits), len(chosen.hits) + picked.left_out)
+        counts = chosen.counts
+        if not chosen.hits and UNRELATED in counts:
+            report.decision("relevance", "none_given", UNRELATED)
+        facts = {"found": len(found.hits), "said_already": len(said), "given": len(chosen.hits)}
+        self._trace("recalled", **{**facts, **{name: counts[name] for name in LEFT_OUT}}, tokens=picked.tokens)
+        given = tuple(hit.memory.id for hit in chosen.hits)
         left = min(bounds) - picked.tokens if bounds else None
         index = self._listings.references(found.listing, {*given}, conversation, left, report)
         references = (*picked.references, *index)
         tenant = Visibility.of_turn(turn).owner.tenant
-        return Recall(decision=decision, references=references, hits=found.hits, given=given, tenant=tenant, said=said)
+        return Recall(
+            decision=decision,
+            references=references,
+            hits=found.hits,
+            given=given,
+            tenant=tenant,
+            reasons=chosen.reasons,
+        )
+
+
+def policy_of(settings: RecallSettings, answer: RecallReport) -> SelectionPolicy:
+    """Return how many hits of an answer are given: by the settings, or else as the search says."""
+    return SelectionPolicy(
+        most=settings.top_k,
+        share=answer.share if settings.share_of_best is None else settings.share_of_best,
+        floor=answer.floor if settings.minimum_score is None else settings.minimum_score,
+    )
 
 
 def _seconds(report: Report) -> float | None:

@@ -1,6 +1,6 @@
 """The one way in which a model writes: `memory_write`. Every call ends in a named outcome. Blocking."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -32,18 +32,26 @@ class Refusal(Exception):
 
 
 def write(memory: LocalMemory, arguments: Mapping[str, Any], turn: Turn, report: Report) -> dict[str, Any]:
-    """Store a memory, or count one more mention of the same."""
+    """Store a memory, or count one more mention of the same; end what it contradicts.
+
+    A text that recall gave to this turn ends nothing.
+    """
     sight = Visibility.of_turn(turn)
     try:
         new = _new(memory, arguments, sight)
         if "supersedes" in arguments:
             return _corrected(memory, new, arguments["supersedes"], sight, report)
-        kept = _written(memory, new)
+        echoes = any(map(turn.was_injected, (new.title, new.narrative, *new.facts)))
+        kept = _written(memory, new, supersedes=not echoes)
     except Refusal as refusal:
         report.outcome(PLANE, OutcomeKind.REJECTED, reason=refusal.reason)
         memory.trace("memory_write", outcome="rejected", reason=refusal.reason)
         return {"outcome": "rejected", "reason": refusal.sentence}
-    return _mentioned(memory, kept, report) if kept.outcome == "duplicate" else _stored(memory, kept, new, turn, report)
+    if kept.superseded:
+        return _superseded(memory, kept.id, kept.superseded, report)
+    if kept.outcome == "duplicate":
+        return _mentioned(memory, kept, report)
+    return _stored(memory, kept, new, report, echoes=echoes)
 
 
 def _corrected(memory: LocalMemory, new: NewMemory, old: int, sight: Visibility, report: Report) -> dict[str, Any]:
@@ -53,14 +61,20 @@ def _corrected(memory: LocalMemory, new: NewMemory, old: int, sight: Visibility,
     if done.reason:
         known = _NO_SUCH_MEMORY if done.reason == "no_such_memory" else f"Nothing was remembered: {done.reason}."
         raise Refusal(done.reason, done.sentence or known)
-    report.outcome(PLANE, OutcomeKind(done.outcome), memory=done.id, superseded=list(done.superseded))
-    memory.trace("memory_write", outcome=done.outcome, memory=done.id)
-    return {"outcome": done.outcome, "id": done.id, "superseded": list(done.superseded)}
+    return _superseded(memory, done.id, done.superseded, report, done.outcome)
 
 
-def _written(memory: LocalMemory, new: NewMemory) -> Kept:
+def _superseded(
+    memory: LocalMemory, id_: int, superseded: Sequence[int], report: Report, outcome: str = "superseded"
+) -> dict[str, Any]:
+    report.outcome(PLANE, OutcomeKind(outcome), memory=id_, superseded=list(superseded))
+    memory.trace("memory_write", outcome=outcome, memory=id_)
+    return {"outcome": outcome, "id": id_, "superseded": list(superseded)}
+
+
+def _written(memory: LocalMemory, new: NewMemory, *, supersedes: bool) -> Kept:
     try:
-        written = memory.operations.write(WriteRequest(memories=[new]))
+        written = memory.operations.write(WriteRequest(memories=[new], supersedes=supersedes))
     except PersonalStoreError as error:
         raise Refusal("personal_memory", str(error)) from error
     if written.refusal is not None:
@@ -115,8 +129,7 @@ def _mentioned(memory: LocalMemory, kept: Kept, report: Report) -> dict[str, Any
     return {"outcome": "duplicate", "id": kept.id, "mentions": kept.mentions}
 
 
-def _stored(memory: LocalMemory, kept: Kept, new: NewMemory, turn: Turn, report: Report) -> dict[str, Any]:
-    echoes = any(map(turn.was_injected, (new.title, new.narrative, *new.facts)))
+def _stored(memory: LocalMemory, kept: Kept, new: NewMemory, report: Report, *, echoes: bool) -> dict[str, Any]:
     report.outcome(PLANE, OutcomeKind.STORED, memory=kept.id, store=new.store.value, echoes_reference=echoes)
     memory.trace("memory_write", outcome="stored", memory=kept.id, store=new.store.value)
     return {"outcome": "stored", "id": kept.id, "store": new.store.value}

@@ -1,0 +1,55 @@
+"""Shortens a long memory to the stretch that fits the prompt best. Pure."""
+
+import re
+from collections.abc import Sequence
+
+from beaver_hostspecs.tokens import estimate_tokens
+from beaver_memory.query import Hit
+from beaver_memory.runtime.hit_texts import passage_of, text_of
+from beaver_memory.runtime.repeats import words_of
+
+WHOLE = 100
+"""Tokens up to which a memory is shown whole."""
+
+EXCERPT = 70
+"""Tokens of the excerpt of a longer one, about."""
+
+LINE = 300
+"""Characters at which a text without sentences is cut."""
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
+
+
+def excerpt(hit: Hit, prompt: str) -> str:
+    """Return the text of a short memory, or the sentences of the found passage that have most words of the prompt.
+
+    A shortened text says so, and names the tool that shows the whole memory.
+    """
+    memory = hit.memory
+    if memory.token_count <= WHOLE:
+        return text_of(hit)
+    sentences = _sentences(passage_of(hit))
+    first, end = _best(sentences, words_of(prompt))
+    before = "[...] " if first or hit.passage else ""
+    return f"{before}{' '.join(sentences[first:end])} [... memory_get {memory.id}]"
+
+
+def _sentences(text: str) -> list[str]:
+    whole = [sentence.strip() for sentence in _SENTENCE.split(text) if sentence.strip()]
+    return [each[place : place + LINE] for each in whole for place in range(0, len(each), LINE)]
+
+
+def _best(sentences: Sequence[str], wanted: frozenset[str]) -> tuple[int, int]:
+    """Return the bounds of the stretch within the tokens that has most of the words; of equal ones the first."""
+    best, bounds = -1, (0, 1)
+    found = [words_of(sentence) & wanted for sentence in sentences]
+    costs = [estimate_tokens(sentence) for sentence in sentences]
+    for first in range(len(sentences)):
+        end, spent = first + 1, costs[first]
+        while end < len(sentences) and spent + costs[end] <= EXCERPT:
+            spent += costs[end]
+            end += 1
+        count = len(frozenset().union(*found[first:end]))
+        if count > best:
+            best, bounds = count, (first, end)
+    return bounds

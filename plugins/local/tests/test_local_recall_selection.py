@@ -1,0 +1,127 @@
+"""The choice of hits that a turn is given, and the reason of each."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_hooks_local.recall.question_kind import QuestionKind, kind_of
+from beaver_hooks_local.recall.selection import REASONS, SelectionPolicy, listed, select, was_true
+from beaver_memory.query import Hit
+from beaver_memory.records import Memory
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+MANY = QuestionKind(many=True)
+
+
+def hit(id_, score=0.8, title="", **fields):
+    memory = Memory(id=id_, title=title or f"Fact {id_}.", created_at=NOON, updated_at=NOON, hash="", **fields)
+    return Hit(memory=memory, score=score)
+
+
+def hits(*scores):
+    return [hit(id_, score) for id_, score in enumerate(scores, 1)]
+
+
+def reasons(found, policy=SelectionPolicy(floor=0.4), **more):  # noqa: B008 - frozen
+    return select(found, policy, **more).reasons
+
+
+def test_the_number_follows_the_scores():
+    """The three best hits are given, then those that have a share of the best score, up to the limit."""
+    policy = SelectionPolicy(most=5, share=0.5, floor=0.4)
+
+    assert {1: "given", 2: "given", 3: "given", 4: "weak"} == reasons(hits(0.9, 0.3, 0.25, 0.24), policy)
+    assert {1: "given", 2: "weak", 3: "weak"} == reasons(hits(0.9, 0.19, 0.1), policy)
+    assert {**dict.fromkeys(range(1, 6), "given"), 6: "limit"} == reasons(hits(*[0.9] * 6), policy)
+
+
+def test_a_prompt_about_something_else():
+    """Nothing is given, and nothing listed, if the best hit scores less than the floor."""
+    policy = SelectionPolicy(share=0.5, floor=0.4)
+
+    assert {1: "unrelated", 2: "unrelated"} == reasons(hits(0.39, 0.38))
+    assert ((), ()) == (listed(hits(0.39, 0.38), policy), listed([], policy))
+    assert [1, 2] == [each.memory.id for each in listed(hits(0.8, 0.4, 0.39), policy)]
+
+
+def test_a_question_for_many():
+    """A question for a list takes hits with a smaller share, and those of other sessions first."""
+    policy = SelectionPolicy(most=4, share=0.8, floor=0.2)
+    found = [hit(id_, score, session=session) for id_, score, session in
+             ((1, 0.9, "a"), (2, 0.8, "a"), (3, 0.75, "a"), (4, 0.7, "b"), (5, 0.65, "c"))]  # fmt: skip
+
+    assert [1, 2, 3] == [each.memory.id for each in select(found, policy).hits]
+    assert [1, 2, 4, 5] == [each.memory.id for each in select(found, policy, kind=MANY).hits]
+    assert "limit" == reasons(found, policy, kind=MANY)[3]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("Billing is deployed from the branch stable.", "Billing is deployed from the branch stable!", "repeated"),
+        ("Ann always drinks green tea in the morning now.", "Ann always drinks green tea in the morning", "repeated"),
+        ("The deadline of the Atlas project is week 3.", "The deadline of the Atlas project is week 4.", "given"),
+        ("Ann does drink coffee in the morning at work.", "Ann does not drink coffee in the morning at work.", "given"),
+        ("The billing service is private.", "The billing service is shared.", "given"),
+        ("Anna trinkt morgens immer grünen Tee.", "anna trinkt morgens immer grünen tee", "repeated"),
+        ("Anna trinkt morgens immer grünen Tee.", "Anna trinkt morgens nie grünen Tee.", "given"),
+        ("安娜每天早上都喝绿茶。", "安娜每天早上都喝绿茶", "repeated"),
+        ("安娜每天早上都喝绿茶。", "安娜每天早上都不喝绿茶", "given"),
+        ("word " * 3 + " ".join(f"other{each}" for each in "abcdefghijklmn"), "word", "given"),
+    ],
+)
+def test_repeats(one, other, expected):
+    """A memory that says the same as a better one is given once; a number or a denial makes it another one."""
+    assert {1: "given", 2: expected} == reasons([hit(1, 0.9, one), hit(2, 0.7, other)])
+
+
+def test_what_the_conversation_says():
+    """A memory that the conversation holds is passed over, and the next ones take its place."""
+    assert {1: "said", 2: "given", 3: "given", 4: "given", 5: "weak"} == reasons(hits(0.9, *[0.3] * 4), said={1})
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("what books has melanie read?", MANY),
+        ("how many trips did we make?", MANY),
+        ("list the open tasks", MANY),
+        ("welche bücher hat melanie gelesen?", MANY),
+        ("wie viele reisen haben wir gemacht?", MANY),
+        ("我们去过哪些城市?", MANY),
+        ("他一共读了几本书?", MANY),
+        ("what is the deadline of atlas?", QuestionKind()),
+        ("what does ann drink?", QuestionKind()),
+        ("welcher zweig wird ausgeliefert?", QuestionKind()),
+        ("账单从哪个分支发布?", QuestionKind()),
+        ("where did i use to live before?", QuestionKind(past=True)),
+        ("what was the limit as of march?", QuestionKind(past=True)),
+        ("wo habe ich früher gewohnt?", QuestionKind(past=True)),
+        ("我以前住在哪里?", QuestionKind(past=True)),
+    ],
+)
+def test_kinds_of_questions(prompt, expected):
+    """Lists, counts and questions for the past are known in English, German and Chinese."""
+    assert expected == kind_of(prompt)
+
+
+def test_what_was_true():
+    """A memory that has ended was true; one that expired, or that does not hold yet, is not shown."""
+    day = timedelta(days=1)
+    cases = ({}, {"valid_until": NOON - day}, {"expires_at": NOON - day}, {"valid_from": NOON + day})
+
+    assert [True, True, False, False] == [was_true(hit(1, **fields).memory, NOON) for fields in cases]
+
+
+@given(st.lists(st.floats(0, 1), max_size=20), st.booleans(), st.integers(3, 8), st.floats(0, 1), st.floats(0, 1))
+def test_every_hit_has_a_reason(scores, many, most, share, floor):
+    """Each hit has a known reason, at most `most` are given, and each of them is a hit."""
+    policy = SelectionPolicy(most=most, share=share, floor=floor)
+    found = select(hits(*scores), policy, kind=QuestionKind(many=many))
+    given_ids = {id_ for id_, reason in found.reasons.items() if reason == "given"}
+
+    assert {*range(1, len(scores) + 1)} == {*found.reasons}
+    assert {*found.reasons.values()} <= {*REASONS}
+    assert (given_ids, True) == ({each.memory.id for each in found.hits}, len(found.hits) <= most)
