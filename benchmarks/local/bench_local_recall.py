@@ -23,12 +23,11 @@ import attrs
 import numpy as np
 from kit_beam import beam
 from kit_data import Case, locomo, with_fields
-from kit_engine import Filled, Remembering, asked, e5_small, stores
+from kit_engine import VECTORS, Filled, Remembering, asked, e5_small, stores
 from kit_score import Ranking, Targets, flat, frac_at, heading, machine, noise, row
 
 from beaver_memory.search.formulas import Weights
 
-VECTORS = "BEAVER_BENCH_VECTORS"
 LEAST = {("LoCoMo", "words only"): 0.785, ("LoCoMo", "e5-small"): 0.815,
          ("BEAM", "words only"): 0.645, ("BEAM", "e5-small"): 0.735}  # fmt: skip
 DEFAULT = Weights()
