@@ -47,7 +47,7 @@ UNKNOWN = Scale()
 SCALES: Mapping[tuple[str, str], Scale] = MappingProxyType(
     {
         (onnx.PROVIDER, "e5-small"): Scale(share=0.45, apart=0.79, alike=0.91, cut=Cut(floor=0.42, share=0.7)),
-        (static.PROVIDER, static.MODEL): Scale(share=0.2, apart=0.2, alike=0.65, cut=Cut(floor=0.3, share=0.6)),
+        (static.PROVIDER, static.MODEL): Scale(share=0.2, apart=0.2, alike=0.65, cut=Cut(floor=0.35, share=0.6)),
     }
 )
 """Measured scales, by provider and model; see `docs/explanation/decisions/0032-what-a-score-means.md`."""

@@ -269,6 +269,42 @@ def test_minimum_score(make_place):
     assert () == place.ask("Which canteen serves the billing department of Lisbon?").references
 
 
+def test_what_has_ended(place):
+    """What a newer memory outdates, or what has ended, is given only if the question asks for the past."""
+    year = timedelta(days=365)
+    ids = [place.add("I live in Lisbon.", created_at=place.clock.now() - year), place.add("I live in Porto.")]
+    ids.append(place.add("I lived in Bonn.", valid_until=place.clock.now() - year))
+    now, earlier = place.ask("Where do I live?"), place.ask("Where did I use to live?")
+
+    assert ((ids[1],), {ids[0]: "outdated", ids[1]: "given"}) == (now.given, now.reasons)
+    assert {*ids} == {*earlier.given}
+    assert 1 == sum(each.text.startswith("(true until 20") for each in earlier.references)
+
+
+def test_a_prompt_about_something_else(place):
+    """A prompt about something else is given nothing, and the receipt says so; the index lists no relevant memory."""
+    place.add(STABLE)
+    report = RecordingReport()
+    recall = place.ask("Which branch of the library in Turin opens on Sundays, and who runs the lending desk?", report)
+
+    assert ((), {"unrelated"}) == (recall.references, {*recall.reasons.values()})
+    assert ("relevance", "none_given", "unrelated") in report.decisions
+
+
+def test_another_kind_of_question_searches_again(place):
+    """A question for the past with the same words does not reuse a recall of the present."""
+    place.add(STABLE)
+    prompts = (
+        "Is the billing service stable?",
+        "Was the billing service stable before?",
+        "Is the billing service stable?",
+    )
+
+    assert ["session_start", "topic_change", "topic_change"] == [
+        place.ask(each).decision.reason for each in prompts[:2]
+    ] + [place.ask("Billing service stable?").decision.reason]
+
+
 def test_budget_of_the_turn(place):
     """A recall stays within the turn's budget, and reports the memories that did not fit."""
     report = RecordingReport()

@@ -24,7 +24,7 @@ from beaver_hooks_local.recall.prompt_features import PromptFeatures, read
 from beaver_hooks_local.recall.question_kind import QuestionKind
 from beaver_hooks_local.recall.recaller import LEAST, SPARE, policy_of
 from beaver_hooks_local.recall.references import pick
-from beaver_hooks_local.recall.selection import GIVEN, is_related, select, was_true
+from beaver_hooks_local.recall.selection import GIVEN, chosen, is_related, was_true
 from beaver_hooks_local.recall.selection import REASONS as SELECTED
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hostspecs import Shell
@@ -120,7 +120,7 @@ def _explained(memory: LocalMemory, which: OwnerOptions, text: str, previous: st
     recalled = _recalled(memory, which, text, max(limit, settings.recall.top_k + SPARE), past=said.kind.past)
     policy = policy_of(settings.recall, recalled)
     hits = [hit for hit in recalled.hits if hit.score >= LEAST or not policy.floor][: settings.recall.top_k + SPARE]
-    picked = pick(select(hits, policy, kind=said.kind), text, max_tokens=settings.recall.max_tokens)
+    picked = pick(chosen(hits, policy, text, kind=said.kind), text, max_tokens=settings.recall.max_tokens)
     gate = _decided(memory, which, text, previous)
     reasons = picked.selection.reasons if gate.verdict == "recall" else {}
     recalled = attrs.evolve(recalled, hits=recalled.hits[:limit])

@@ -25,7 +25,7 @@ _MANY = re.compile(
 _PAST = re.compile(
     r"""
     \b(?:
-        used\ to | before | as\ of | back\ then | former(?:ly)? | previous(?:ly)? | original(?:ly)? | initial(?:ly)?
+        used?\ to | before | as\ of | back\ then | former(?:ly)? | previous(?:ly)? | original(?:ly)? | initial(?:ly)?
       | at\ first | at\ (?:the|that)\ time | in\ the\ past | no\ longer | any\ ?more | until | chang(?:e|ed|es)
       | früher\w* | vorher\w* | zuvor | bevor | davor | ehemal\w+ | damal\w+ | bisher\w* | ursprünglich\w* | einst
       | anfang(?:s|lich) | zunächst | nicht\ mehr | stand\ (?:vo[mn]|am) | zum\ (?:damaligen\ )?zeitpunkt | geändert

@@ -19,9 +19,9 @@ from beaver_hooks_local.recall.selection import (
     LEFT_OUT,
     UNRELATED,
     SelectionPolicy,
+    chosen,
     is_related,
     listed,
-    select,
     was_true,
 )
 from beaver_hooks_local.settings import LocalSettings, RecallSettings
@@ -248,19 +248,21 @@ class Recaller:
         room = min([settings.max_tokens, *bounds])
 
         def made() -> Picked:
-            return pick(select(found.hits, found.policy, said=said, kind=prompt.kind), turn.prompt, max_tokens=room)
+            return pick(
+                chosen(found.hits, found.policy, turn.prompt, said=said, kind=prompt.kind), turn.prompt, max_tokens=room
+            )
 
         picked = found.picked.once((said, prompt.kind, room), made)
-        chosen = picked.selection
+        selected = picked.selection
         report.candidates((str(hit.memory.id), round(hit.score, 4)) for hit in found.hits)
         if picked.left_out:
-            report.clipped("memories", len(chosen.hits), len(chosen.hits) + picked.left_out)
-        counts = chosen.counts
-        if not chosen.hits and UNRELATED in counts:
+            report.clipped("memories", len(selected.hits), len(selected.hits) + picked.left_out)
+        counts = selected.counts
+        if not selected.hits and UNRELATED in counts:
             report.decision("relevance", "none_given", UNRELATED)
-        facts = {"found": len(found.hits), "said_already": len(said), "given": len(chosen.hits)}
+        facts = {"found": len(found.hits), "said_already": len(said), "given": len(selected.hits)}
         self._trace("recalled", **{**facts, **{name: counts[name] for name in LEFT_OUT}}, tokens=picked.tokens)
-        given = tuple(hit.memory.id for hit in chosen.hits)
+        given = tuple(hit.memory.id for hit in selected.hits)
         left = min(bounds) - picked.tokens if bounds else None
         index = self._listings.references(found.listing, {*given}, conversation, left, report)
         references = (*picked.references, *index)
@@ -271,7 +273,7 @@ class Recaller:
             hits=found.hits,
             given=given,
             tenant=tenant,
-            reasons=chosen.reasons,
+            reasons=selected.reasons,
         )
 
 

@@ -56,10 +56,8 @@ def pick(selected: Selection, prompt: str = "", *, max_tokens: int) -> Picked:
 
 
 def _fitting(selected: Selection, hits: Sequence[Hit]) -> Selection:
-    if len(hits) == len(selected.hits):
-        return selected
     lost = {hit.memory.id for hit in selected.hits} - {hit.memory.id for hit in hits}
-    return Selection(hits=tuple(hits), reasons={**selected.reasons, **dict.fromkeys(lost, NO_ROOM)})
+    return selected.without(lost, NO_ROOM)
 
 
 def reference(hit: Hit, prompt: str = "") -> Reference:

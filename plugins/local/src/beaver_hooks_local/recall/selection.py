@@ -11,6 +11,7 @@ The number of hits follows their scores, as relations only, so that another form
 
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 
 import attrs
@@ -18,6 +19,7 @@ from attrs import field
 
 from beaver_hooks_local.recall.question_kind import ORDINARY, QuestionKind
 from beaver_memory.query import Hit
+from beaver_memory.reconcile.precedence import outdated
 from beaver_memory.records import Memory
 from beaver_memory.runtime.repeats import Statement, says_the_same
 
@@ -37,17 +39,19 @@ GIVEN = "given"
 UNRELATED = "unrelated"
 WEAK = "weak"
 REPEATED = "repeated"
+OUTDATED = "outdated"
 SAID = "said"
 LIMIT = "limit"
 NO_ROOM = "no_room"
 
-LEFT_OUT = (UNRELATED, WEAK, REPEATED, LIMIT, NO_ROOM)
+LEFT_OUT = (UNRELATED, WEAK, REPEATED, OUTDATED, LIMIT, NO_ROOM)
 
 REASONS: Mapping[str, str] = {
     GIVEN: "it is given",
     UNRELATED: "the best memory scores too low: the prompt is about something else",
     WEAK: "its score is far below the best one",
     REPEATED: "a better memory says the same",
+    OUTDATED: "a newer memory that is given outdates it",
     SAID: "the conversation already says it",
     LIMIT: "`recall.topK` better ones are given",
     NO_ROOM: "it does not fit into the tokens of the turn",
@@ -89,6 +93,31 @@ class Selection:
     def counts(self) -> Counter[str]:
         """How many hits have each reason."""
         return Counter(self.reasons.values())
+
+    def without(self, ids: AbstractSet[int], reason: str) -> "Selection":
+        """Return the selection without some of the given hits, and why they are not given."""
+        if not ids:
+            return self
+        hits = tuple(hit for hit in self.hits if hit.memory.id not in ids)
+        return Selection(hits=hits, reasons={**self.reasons, **dict.fromkeys(ids, reason)})
+
+
+def chosen(
+    hits: Sequence[Hit],
+    policy: SelectionPolicy,
+    prompt: str,
+    *,
+    said: Container[int] = (),
+    kind: QuestionKind = ORDINARY,
+) -> Selection:
+    """Return the hits that a turn with a prompt is given, without those that a newer one of them outdates.
+
+    A question for the past is given those, too.
+    """
+    selected = select(hits, policy, said=said, kind=kind)
+    if kind.past:
+        return selected
+    return selected.without(outdated(prompt, [hit.memory for hit in selected.hits]), OUTDATED)
 
 
 def was_true(memory: Memory, now: datetime) -> bool:
