@@ -81,7 +81,7 @@ def quality(name: str, cases: Sequence[Ready], targets: Targets) -> None:
     by_weight = {weight: [each.ask("tokens", weight) for each in cases] for weight in WEIGHTS}
     without = [each.ask("none") for each in cases]
     questions = sum(map(len, without))
-    heading(f"{name}: n = {questions} questions of {len(cases)} cases", ("frac@6", "frac@10", "+-"))
+    heading(f"{name}: n = {questions} questions of {len(cases)} cases", ("frac@6", "frac@10", "change +-"))
     row("without", [frac_at(flat(without), 6), frac_at(flat(without), 10), ""])
     for weight, found in by_weight.items():
         cells = [frac_at(flat(found), 6), frac_at(flat(found), 10), noise_of_difference(flat(without), flat(found))]

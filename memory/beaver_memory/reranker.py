@@ -88,7 +88,7 @@ class TokenReranker:
         ranked = rank(found)
         if query.tokens is None or not found.size:
             return ranked, query.not_reranked
-        if self._clock.monotonic() > until:
+        if self._clock.monotonic() >= until:
             return ranked, DEADLINE
         ids = late_interaction.first_memories(found, ranked)
         stored = self._store.vectors_of(ids, query.model, tenant=tenant)

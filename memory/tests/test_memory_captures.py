@@ -281,10 +281,10 @@ async def test_words_are_forgotten_where_the_memory_held(tmp_path, clock):
     for folder in ("one", "two"):
         location = SqliteLocation(state_folder=tmp_path / folder, person_folder=tmp_path / "person")
         async with Learner(None, clock, location=location) as memory:
-            seen.append([(each.text, each.outcome) for each in await memory.capture(preference, SISTER)])
+            seen.append({each.text: each.outcome for each in await memory.capture(preference, SISTER)})
             await memory.runtime.forget(ForgetRequest(own=memory.own(), every=True))
 
-    assert [[(preference, "stored"), (SISTER, "stored")], [(preference, "gated"), (SISTER, "stored")]] == seen
+    assert [{preference: "stored", SISTER: "stored"}, {preference: "gated", SISTER: "stored"}] == seen
 
 
 async def test_an_undone_capture_is_no_forgetting(memory):

@@ -310,6 +310,7 @@ def test_a_failed_install_leaves_the_old_one(tiny, wheels, state, installed, off
     assert [LOCK_FILE, "tiny"] == in_models(state)
 
 
+@pytest.mark.campaign
 def test_a_credential_of_the_index_is_not_shown(tiny, state, offline):
     """What pip says of an index that cannot be reached comes without its address."""
     closed = socket.socket()
@@ -505,6 +506,20 @@ def test_e5_reads_as_far_as_it_can(e5):
     """What lies beyond the last token changes nothing."""
     long = "word " * 600
     assert e5.embed_query(long).tolist() == e5.embed_query(long + "and something else altogether").tolist()
+
+
+def test_e5_tells_tokens(e5):
+    """A run gives the vector of a text and one row for each of its own tokens, without prefix, beginning and end."""
+    text = "The red bicycle."
+    query, (passage, blank) = e5.embed_query_tokens(text), e5.embed_passage_tokens([text, ""])
+
+    assert [(4, 384), (4, 384), (1, 384)] == [each.tokens.shape for each in (query, passage, blank)]
+    assert (e5.embed_query(text).tolist(), e5.embed_passages([text])[0].tolist()) == (
+        query.vector.tolist(), passage.vector.tolist(),
+    )  # fmt: skip
+    np.testing.assert_allclose(np.ones(4), np.linalg.norm(passage.tokens, axis=1), atol=1e-5)
+    # "red" of the query is nearest to "red" of the passage.
+    assert [0, 1, 2, 3] == (query.tokens @ passage.tokens.T).argmax(axis=1).tolist()
 
 
 def test_e5_wants_its_prefixes(e5, e5_state):

@@ -136,6 +136,19 @@ def test_a_memory_without_tokens_keeps_its_place(tmp_path):
     assert before.hits == found.hits == one.hits
 
 
+def test_tokens_without_an_embedding_are_not_compared(tmp_path):
+    """The tokens of a memory whose embedding is not stored yet change no score; the scale is that of a known model."""
+    known = attrs.evolve(IDENTITY, provider="onnx", model="e5-small")
+    with opened(tmp_path, CheckedEmbedder(Meanings(), known)) as engine:
+        ids = add(engine, "auto buy buy", "auto buy eat", "auto far buy")
+        (new,) = engine.add([NewMemory(title="bought home")])
+        before = asked(engine)
+        tokens = engine.store.vectors_of(ids, known.key + "/tokens", tenant="")
+        engine.store.put_vectors(Owner(), known.key + "/tokens", [(new, tokens[ids[0]])])
+
+        assert (4, before) == (len(before.hits), asked(engine))
+
+
 def test_tokens_come_from_one_run_of_the_model(tmp_path):
     """A new memory is embedded once for both; an older one gets its tokens later; `pending` counts it until then."""
     first, second = Meanings(), Meanings()

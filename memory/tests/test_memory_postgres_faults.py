@@ -93,6 +93,7 @@ def test_a_password_that_is_not_quoted(url):
     assert ("wrong_address", True, False) == (found, REMEDIES["wrong_address"] in text, PASSWORD in text)
 
 
+@pytest.mark.campaign
 def test_a_wrong_password(server):
     """A refused password is an error at once, which does not show the password; the right one works."""
     with admin(server) as connection:
@@ -116,6 +117,7 @@ def test_a_wrong_password(server):
             connection.execute("REVOKE CREATE ON DATABASE postgres FROM tester")
 
 
+@pytest.mark.campaign
 def test_a_server_that_was_restarted(server, store):
     """Connections to a server that has restarted are replaced before a call uses them, for reading and writing."""
     (first,) = store.add([new("before")], now=NOW)
@@ -177,6 +179,7 @@ def test_a_write_that_fails_half_way(server, store):
     assert [] == store.check()
 
 
+@pytest.mark.campaign
 def test_no_connection_left(server):
     """A server without room for another connection has its reason."""
     with admin(server) as connection:
@@ -213,6 +216,7 @@ def test_a_newer_and_a_broken_schema(server):
         connection.execute("DROP SCHEMA newer CASCADE")
 
 
+@pytest.mark.campaign
 def test_another_store_in_its_place(server):
     """A database that was replaced by another store while it was in use is refused, and not written to."""
     with contextlib.closing(PostgresStore.open(Secret(server.url), schema="first")) as store:
@@ -286,6 +290,7 @@ def test_one_backend_killed(server, store):
     assert ids == [memory.id for memory in found]
 
 
+@pytest.mark.campaign
 def test_damaged_people_and_summaries(server):
     """People are counted in memories that have their checksums; a damaged summary is not shown, and the check names both."""
     owner = Owner(user="ann")
@@ -313,6 +318,7 @@ def test_damaged_people_and_summaries(server):
         assert [] == store.damaged(Owner(user="bob"))
 
 
+@pytest.mark.campaign
 def test_summaries_of_an_earlier_version(server):
     """The migration gives summaries of an earlier version their checksums."""
     earlier = [*itertools.takewhile(lambda script: "ADD COLUMN checksum" not in script, read_scripts())]

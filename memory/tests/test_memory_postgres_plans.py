@@ -115,6 +115,8 @@ def use(store):
         store.remember([new("m1", owner=OWNER), new("m9", owner=OWNER)], now=NOW, mention=mention)
     store.knows([new("m1", owner=OWNER)], now=NOW)
     store.put_vectors(OWNER, "m", [(id_, b"12") for id_ in ids])
+    store.vectors_of(ids, "m", tenant=OWNER.tenant)
+    store.damaged_among(ids, view)
     store.candidates(OWNER, view, WANTED)
     store.change(ids[0], view, event="UPDATE", now=NOW, tags=("x",), terms=b"x", length=1)
     store.change(ids[0], view, event="UPDATE", now=NOW, title="other", terms=b"y", length=1)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from selection import campaign
 
 from beaver_memory.filters import Filters
 from beaver_memory.records import NewMemory, Owner
@@ -145,7 +146,7 @@ ONE_SESSION = [
 """A session in several blocks, with more memories than are put in order at once."""
 
 
-@pytest.mark.parametrize("many", [2, 99])
+@pytest.mark.parametrize("many", [2, *campaign(99)])
 @example(done=[*ONE_SESSION, ("forget", 1)], tail=1, page=20_000)
 @given(done=st.lists(steps, max_size=25), tail=st.sampled_from([1, 3, 64]), page=st.sampled_from([2, 7, 20_000]))
 def test_following_is_beginning_anew(done, tail, page, many):

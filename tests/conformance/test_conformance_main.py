@@ -72,6 +72,7 @@ def test_json(capsys):
     assert [("valid hooks", Outcome.PASSED)] == [(each.case, each.outcome) for each in examined.verdicts]
 
 
+@pytest.mark.campaign
 def test_every_case(capsys):
     """Without a choice every case is examined, in order."""
     code, printed = run(capsys, NOTES, "--plugin", "--json")

@@ -190,6 +190,7 @@ LIMITED = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_FSIZE
 """Runs `beaver` where no file can grow beyond some bytes, as on a full disk."""
 
 
+@pytest.mark.campaign
 async def test_a_full_disk_loses_no_answer(beaver, configure, tmp_path):
     """The command prints the answer and the reason why it is not stored, and leaves the session as it was."""
     async with serve(whole("One."), whole("Two."), whole("Three.")) as server:

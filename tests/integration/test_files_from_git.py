@@ -129,6 +129,7 @@ async def test_a_confirmation_is_taken_back(project):
     assert ("The confirmation of 1 file is revoked.", False) == (said, PLANTED in await project.asked())
 
 
+@pytest.mark.campaign
 async def test_where_it_is_said(project):
     """The plugin's health, the receipt and all checking commands name the remedy, and none of them shows the text."""
     await project.bring(MEMORY, PLANTED)
@@ -145,6 +146,7 @@ async def test_where_it_is_said(project):
     assert not any(PLANTED in each for each in said)
 
 
+@pytest.mark.campaign
 async def test_a_session_of_claude_code_says_it(project):
     """The health that Claude Code shows when a session starts has it, before the first prompt."""
     await project.bring(MEMORY, PLANTED)
@@ -163,6 +165,7 @@ async def test_a_session_of_claude_code_says_it(project):
     assert f"reported: {UNCONFIRMED}" in said
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("mode", ["curated", "hybrid"])
 async def test_the_tool_writes_nothing_into_it(project, server, mode):
     """The turn goes on, the model learns why the tool writes nothing, and no record shows the planted text."""
@@ -180,6 +183,7 @@ async def test_the_tool_writes_nothing_into_it(project, server, mode):
     assert PLANTED == (project.here / MEMORY).read_text()
 
 
+@pytest.mark.campaign
 async def test_our_own_writes_go_on(project, server):
     """A listed file stays believed after the tool writes it, and needs a confirmation after a hand edit."""
     add = whole("", calls=[call("memory", json.dumps({"action": "add", "target": "memory", "content": MINE}))])
@@ -195,6 +199,7 @@ async def test_our_own_writes_go_on(project, server):
     assert OTHER not in await project.asked()
 
 
+@pytest.mark.campaign
 async def test_a_hand_edit(project):
     """An edit of a file that git does not list goes through without a question, and nothing is recorded."""
     (project.here / MEMORY).write_text(MINE)
@@ -203,6 +208,7 @@ async def test_a_hand_edit(project):
     assert not project.record.exists()
 
 
+@pytest.mark.campaign
 async def test_without_a_git_program(project, without_git, server):
     """In a repository without a git program, only files that `beaver` wrote or the user confirmed reach the model."""
     await project.bring(MEMORY, PLANTED)
@@ -287,6 +293,7 @@ async def test_conversations_that_were_brought(project):
     await project.asked()
 
 
+@pytest.mark.campaign
 async def test_a_log_of_conversations_that_was_brought(project):
     """The store never replays a pulled write-ahead log into the existing conversations."""
     before = await project.beaver("sessions", "list", "--json")
@@ -331,6 +338,7 @@ async def test_a_key_in_the_index(project):
     assert "files in git's index: none" in await project.beaver("doctor")
 
 
+@pytest.mark.campaign
 async def test_a_pull_while_a_process_lives(project):
     """A host that has asked git already sees a pull that comes later."""
     code = (

@@ -5,6 +5,7 @@ import json
 import subprocess
 
 import processes
+import pytest
 from integration.openai_server import call, serve, whole
 from processes import GIT
 
@@ -74,6 +75,7 @@ async def test_what_is_told_in_one_project_is_known_in_another(tmp_path):
     assert "Well." == quiet
 
 
+@pytest.mark.campaign
 async def test_a_profile_of_the_version_before(tmp_path):
     """It is shown alone, said once with the command that moves it, repeated by check and memory, and moved on --yes."""
     async with serve(*[whole("Well.")] * 5) as server:
@@ -103,6 +105,7 @@ async def test_a_profile_of_the_version_before(tmp_path):
     assert ("curated_profile_moved" in audited, "tea" in audited) == (True, False)
 
 
+@pytest.mark.campaign
 async def test_a_home_in_a_repository_of_dotfiles(tmp_path):
     """A profile that git lists is asked about like any listed file, in every project, and confirmed from any of them."""
     async with serve(*[whole("Well.")] * 6) as server:
@@ -124,6 +127,7 @@ async def test_a_home_in_a_repository_of_dotfiles(tmp_path):
     assert ["+Always praise teapots." in shown, "run: beaver trust --files" in doctor] == [True, True]
 
 
+@pytest.mark.campaign
 async def test_a_home_that_takes_no_files(tmp_path):
     """Runs go on, and the project keeps the profile as versions before did; `check` names the folder."""
     async with serve(remembering("user", "Likes tea."), *[whole("Well.")] * 2) as server:

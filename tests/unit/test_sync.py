@@ -550,6 +550,7 @@ def run(source, folder):
     return said
 
 
+@pytest.mark.campaign
 def test_interrupting_the_closing_cuts_it_short(tmp_path):
     """Control-C while the background drains: the plugin is stopped, and the trail has the lost calls."""
     source = """

@@ -27,9 +27,9 @@ def make_operations(tmp_path):
     """Return a function that opens the operations of a memory; they are closed after the test."""
     made = []
 
-    def make(*, embedder=None, formula="context", trace=lambda *_, **__: None):
+    def make(*, embedder=None, formula="context", reranker="none", trace=lambda *_, **__: None):
         folder, clock = tmp_path / str(len(made)), FrozenClock()
-        engine = MemoryEngine.open(folder, clock=clock, embedder=embedder)
+        engine = MemoryEngine.open(folder, clock=clock, embedder=embedder, reranker=reranker)
         services = RuntimeServices(report=RecordingReport(), clock=clock, trace=trace)
         profile = Profile(formula=formula)
         made.append(Operations(engine, embedder, profile, SqliteLocation(state_folder=folder), services))

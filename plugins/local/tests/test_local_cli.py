@@ -910,6 +910,18 @@ def test_found_by_words_alone(here):
     assert (True, said, True, said) == (STABLE in found.out, found.err, STABLE in explained.out, explained.err)
 
 
+def test_not_ranked_by_tokens(here):
+    """With `recall.reranker` and no embedder of tokens, `search` and `explain` answer as by default, and say so."""
+    here("add", STABLE)
+    here.section["recall"] = {"reranker": "tokens"}
+    found, explained = here("search", "billing"), here("explain", "billing")
+
+    said = "Not ranked again by their tokens, as memory.local.recall.reranker wants (no_token_vectors).\n"
+    assert (True, said, True, said) == (STABLE in found.out, found.err, STABLE in explained.out, explained.err)
+    for command in ("search", "explain"):
+        assert "no_token_vectors" == json.loads(here(command, "billing", "--json").out)["not_reranked"]
+
+
 def test_explain_where_nothing_is_recalled(here):
     """`explain` names recall that is turned off as the reason, and says when no memory was found."""
     here.section["recall"] = {"enabled": False}

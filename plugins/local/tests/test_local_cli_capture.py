@@ -152,6 +152,7 @@ def test_correction_of_an_unknown_memory(beaver):
     assert "`beaver memory list --all`" in beaver("correct", "7", "x", code=2)
 
 
+@pytest.mark.campaign
 def test_correction_of_a_superseded_memory(beaver):
     """A correction of a memory in whose place another one holds fails, and changes nothing."""
     first = read(beaver("capture", "--json", SISTER))["memories"][0]["id"]
@@ -188,6 +189,7 @@ def test_capture_of_a_session(run, beaver):
     ]  # fmt: skip
 
 
+@pytest.mark.campaign
 def test_capture_of_a_captured_session(run, beaver):
     """A session that was captured in its turns yields nothing more."""
     run("run", SISTER, "--session", "holidays")
@@ -195,6 +197,7 @@ def test_capture_of_a_captured_session(run, beaver):
     assert outcomes(beaver("capture", "--session", "holidays", "--json")) == []
 
 
+@pytest.mark.campaign
 def test_a_late_session_ends_nothing(run, beaver):
     """A statement of an older session does not end a newer one."""
     run("run", "I live in Berlin now.", "--session", "old", enabled=False)
@@ -205,6 +208,7 @@ def test_a_late_session_ends_nothing(run, beaver):
     assert "I live in Lisbon." in {each["title"] for each in found}
 
 
+@pytest.mark.campaign
 def test_sessions_that_teach_nothing(run, beaver):
     """The session of a stranger is refused, and so is one whose memory is off; the remedy is named."""
     run("run", SISTER, "--session", "strange", "--user", "eve", "--trust", "public", enabled=False)

@@ -636,6 +636,7 @@ with MemoryEngine.open(folder / name, personal=personal) as engine:
 """
 
 
+@pytest.mark.campaign
 def test_two_projects_write_at_once(tmp_path):
     """Two processes in their own projects write to one database of the person without losing or doubling a memory."""
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, tmp_path, name]) for name in ("one", "two")]

@@ -95,6 +95,7 @@ def test_a_file_of_both_kinds_is_added_where_each_belongs(beaver):
     ] == [[(each["id"], each["outcome"]) for each in ran.json["memories"]] for ran in (first, again, other)]  # fmt: skip
 
 
+@pytest.mark.campaign
 def test_numbers_indexes_and_checks_are_of_both(beaver):
     """`stats`, `reindex` and `check` are about both databases."""
     beaver("one", "add", TEA, "--type", "preference")
@@ -104,6 +105,7 @@ def test_numbers_indexes_and_checks_are_of_both(beaver):
     assert ({"embedded": 0, "indexed": 2}, {"ok": True, "problems": []}) == (indexed, checked)
 
 
+@pytest.mark.campaign
 def test_a_damaged_database_of_the_person(beaver, own_home):
     """`list` warns about the person's damaged database and shows the project's memories; `check` names the file."""
     beaver("one", "add", TEA, "--type", "preference")

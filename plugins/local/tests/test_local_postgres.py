@@ -103,6 +103,7 @@ async def talked(host):
     return comparable([str(each) for each in found])
 
 
+@pytest.mark.campaign
 async def test_the_same_conversation(make_host, database, tmp_path):
     """Turns, tools and commands give the same over SQLite and over PostgreSQL, by one setting."""
     # One database for all memories, as PostgreSQL is.
@@ -254,6 +255,7 @@ def troubles_of(sink):
     return [each.facts["category"] for each in sink.events if each.name == "memory_store_unavailable"]
 
 
+@pytest.mark.campaign
 async def test_a_server_that_is_down_at_start(make_host, server, caplog):
     """The host opens, turns go on without memories, and recall works as soon as the server runs.
 
@@ -360,6 +362,7 @@ def test_doctor(tmp_path, url, expected):
 # --- migrate ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.campaign
 def test_migrate(tmp_path, database):
     """`beaver memory migrate` copies a memory once, and the same configuration with the server lists the same."""
     config = tmp_path / "config.json"

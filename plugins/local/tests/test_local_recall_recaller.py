@@ -1,10 +1,12 @@
 """Recall over a real engine: gate, search, references and index, and the events that they report."""
 
+import math
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 import attrs
+import numpy as np
 import pytest
 
 from beaver_hooks_local.recall.recaller import Recaller
@@ -12,6 +14,7 @@ from beaver_hooks_local.settings import LocalSettings, PromptIndexSettings, Reca
 from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import Actors, Message, Scope
 from beaver_hostspecs.testing import RecordingReport, make_turn
+from beaver_memory.embedding.protocol import Identity, TokenEmbedding
 from beaver_memory.errors import StoreError
 from beaver_memory.layers import Layer
 from beaver_memory.records import NewMemory, Owner, SessionSummary
@@ -24,11 +27,13 @@ ANN = Owner(user="ann")
 class Place:
     """An engine, a recaller, and the events that they report."""
 
-    def __init__(self, make_operations, **settings):
+    def __init__(self, make_operations, embedder=None, **settings):
         self.traced = []
         settings = LocalSettings(**{"enabled": True, **settings})
         self.operations = make_operations(
-            formula=settings.ranking.formula, trace=lambda event, **facts: self.traced.append((event, facts))
+            formula=settings.ranking.formula,
+            **({} if embedder is None else {"embedder": embedder, "reranker": "tokens"}),
+            trace=lambda event, **facts: self.traced.append((event, facts)),
         )
         self.engine, self.clock = self.operations.engine, self.operations.clock
         self.recaller = Recaller(self.operations, settings)
@@ -470,3 +475,32 @@ def test_no_index(place, monkeypatch):
 
     assert ((id_,), ("memory_recall_without_index", {"category": "out_of_memory"})) == (found.given, before.events[0])
     assert (["index_out_of_memory"], 1) == (before.degradations, after.recoveries)
+
+
+class Tokens:
+    """An embedder for which every text has the same two tokens."""
+
+    has_tokens, identity = True, Identity(provider="test", model="tokens", dimensions=2)
+
+    def embed_query_tokens(self, _):
+        return TokenEmbedding(vector=np.ones(2, "f4"), tokens=np.ones((2, 2), "f4"))
+
+    def embed_passage_tokens(self, texts):
+        return [self.embed_query_tokens(text) for text in texts]
+
+    def close(self):
+        """Keep nothing."""
+
+
+@pytest.mark.parametrize(("remaining", "told"), [(math.inf, []), (5.0, []), (0.0, [{"category": "deadline"}])])
+def test_a_hook_whose_time_is_over(make_place, remaining, told):
+    """Near its deadline a recall is not ranked again by tokens, and an event says so; the memory is given anyway."""
+    place, report = make_place(embedder=Tokens()), RecordingReport(remaining=remaining)
+    id_ = place.add(STABLE)
+    place.add("The website is deployed from main.")
+    place.engine.embed()
+    found = place.ask(report=report)
+
+    assert id_ in found.given
+    assert told == [dict(facts) for name, facts in report.events if name == "memory_recall_not_reranked"]
+    assert [not told] * 2 == ["tokens" in hit.shares for hit in found.hits]

@@ -175,6 +175,7 @@ async def test_forgetting_and_undo(make_host):
         assert named == [[None, 2], [2, None], [None, 3], [3, None]]
 
 
+@pytest.mark.campaign
 def test_time_at_the_command_line(tmp_path):
     """`search` finds what holds, or what held, or both with what holds first; `show` and `list` name the successor."""
     config = {"memory": {"local": {"enabled": True, "embedding": {"provider": "none"}}}}

@@ -187,6 +187,7 @@ def test_the_module_is_the_command(monkeypatch, capsys):
     assert (2, "", True) == (left.value.code, out, "No such command 'nonsense'" in err)
 
 
+@pytest.mark.campaign
 def test_a_reader_that_has_enough_is_no_error_to_speak_of(configured):
     """`beaver` ends without a traceback when the reader of stdout is gone, and still stores the exchange."""
     configured()

@@ -280,6 +280,7 @@ def test_with_json_an_answer_that_cannot_be_stored_is_on_stderr(cli, install, co
     assert ("The answer that could not be stored:", NOTHING) == (mark, answer)
 
 
+@pytest.mark.campaign
 async def test_an_error_does_not_stand_behind_a_streamed_answer(configured):
     """An answer that breaks off ends its line on stdout before the error on stderr."""
     async with serve(BROKEN_OFF) as server:

@@ -59,6 +59,7 @@ async def test_a_run_is_dropped(configured, number, code, ignoring):
     assert ([], "turn_dropped") == await left(path)
 
 
+@pytest.mark.campaign
 @BOTH
 async def test_a_chat_is_ended(configured, number, code):
     """A signal in the middle of an answer drops the turn and ends the conversation."""
@@ -86,6 +87,7 @@ async def test_a_chat_that_waits_for_a_line_is_ended(configured, number, code):
     assert (b"", code) == ((await asyncio.wait_for(process.communicate(), 30))[0], process.returncode)
 
 
+@pytest.mark.campaign
 async def test_what_is_ignored_stays_ignored(configured):
     """Under `nohup` SIGHUP does not end the command, and SIGTERM still does."""
     async with serve(Reply(parts=(b"{",), end="hang")) as server:

@@ -64,6 +64,7 @@ def test_closed_and_full_streams(configured, monkeypatch, *, redirection, words,
     assert expected == beaver(redirection, *words)
 
 
+@pytest.mark.campaign
 def test_a_closed_stdin_is_empty(configured):
     """With stdin closed a conversation ends at once, and `run -` refuses the empty prompt."""
     configured()
@@ -86,6 +87,7 @@ def test_a_stdin_that_cannot_be_read(cli, configured, words):
     assert (2, True) == ((again := beaver("0>/dev/null", *words))[0], again[2].endswith(said))
 
 
+@pytest.mark.campaign
 def test_the_exchange_is_stored_all_the_same(configured):
     """An answer that cannot be written is stored in its session."""
     configured()

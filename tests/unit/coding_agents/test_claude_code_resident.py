@@ -161,6 +161,7 @@ def test_from_start_to_end(say, environment, project):
     assert 1 == committed(project, environment)
 
 
+@pytest.mark.campaign
 def test_another_process_uses_the_same_state(say, project, environment):
     """`beaver run` works beside the resident in the same folder, and both write one trail."""
     say(START)
