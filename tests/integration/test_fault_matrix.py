@@ -13,6 +13,7 @@ from integration.faults_kit import (
     PROMPT,
     SESSION,
     STOP_CASES,
+    SUBJECT_CASES,
     TURN_CASES,
     Outcome,
     Sink,
@@ -102,7 +103,7 @@ def assert_content_free(seen: Outcome) -> None:
 
 def test_the_matrix_is_complete():
     """Every fault that the kit has is tried at every hook that can have it."""
-    assert sorted(fault_cases()) == sorted((*TURN_CASES, *LOADING_CASES, *STOP_CASES, *BACKUP_CASES))
+    assert sorted(fault_cases()) == sorted((*TURN_CASES, *LOADING_CASES, *STOP_CASES, *BACKUP_CASES, *SUBJECT_CASES))
 
 
 async def test_what_is_searched_for_leaks_would_show_them(canary, tmp_path):
