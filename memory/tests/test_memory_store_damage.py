@@ -22,6 +22,7 @@ from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocati
 from beaver_memory.store.checksums import CHECKED
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.store.sqlite.versions import next_version
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
 
 ANN, BOB = Owner(tenant="t", user="ann"), Owner(tenant="t", user="bob")
@@ -199,6 +200,13 @@ def test_an_empty_text_of_another_type(whole, tmp_path):
     (at,) = [at for at in range(record + 1, body) if content[at] == EMPTY_TEXT]
     copy.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
     assert (0, 0) == verdict(copy, truth)[:2]
+
+
+def test_an_owner_whose_row_is_gone(whole, tmp_path):
+    """Versions of an owner whom another program removed under a write are an error that the store names."""
+    copy = shutil.copy(whole[0], tmp_path / "memory.db")
+    with contextlib.closing(apsw.Connection(str(copy))) as connection, pytest.raises(apsw.CorruptError):
+        next_version(connection, (1, 99))
 
 
 def test_a_vanished_row_is_noticed(whole, tmp_path):

@@ -24,8 +24,14 @@ def next_version(connection: apsw.Connection, owner: OwnerKey, count: int = 1, *
         owner: the owner.
         count: how many versions are taken.
         more: by how many the number of the owner's live memories changes.
+
+    Raises:
+        apsw.CorruptError: the owner has no row any more, because another program changed the database.
     """
-    return int(connection.execute(_SQL["take_versions"], (count, more, *owner)).get)
+    first = connection.execute(_SQL["take_versions"], (count, more, *owner)).get
+    if first is None:
+        raise apsw.CorruptError("an owner without a row")
+    return int(first)
 
 
 def last_version(connection: apsw.Connection, owner: OwnerKey) -> int:
