@@ -251,6 +251,17 @@ class MemoryEngine:
             store.drop_capture_records(owner)
             layer.drop_owner(owner)
 
+    def drop_evidence(self, memories: Iterable[Memory]) -> int:
+        """Erase the excerpts of the turns that memories rest on, from all memories of these turns.
+
+        An excerpt holds the words of each memory of its turn. Return how many memories had one.
+        """
+        turns: dict[Owner, set[str]] = {}
+        for each in memories:
+            if each.origin:
+                turns.setdefault(each.owner, set()).add(each.origin)
+        return sum(self.store.drop_evidence(*each, now=self._clock.now()) for each in turns.items())
+
     def mark_forgotten(self, memories: Iterable[Memory], texts_of: Callable[[Memory], Iterable[str]]) -> None:
         """Record the words of memories as forgotten, each in the database that holds it."""
         found: dict[tuple[bool, Owner], set[str]] = {}
