@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from beaver_memory.capture.sentences import sentences
+from beaver_memory.capture.sentences import with_sentences
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import InvalidRequest
 from beaver_memory.records import Memory, Owner
@@ -116,8 +116,8 @@ def files_of(location: Location) -> Iterator[tuple[str, Path]]:
 
 def statements_of(memory: Memory) -> Iterator[str]:
     """Yield the statements of a memory that capture could find again."""
-    yield from (memory.title, *memory.facts)
-    yield from (each.text for each in sentences(memory.narrative))
+    for text in (memory.title, memory.narrative, *memory.facts):
+        yield from with_sentences(text)
 
 
 def texts_of(memory: Memory) -> Iterator[str]:
