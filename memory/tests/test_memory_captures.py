@@ -278,6 +278,23 @@ async def test_the_words_of_a_forgotten_memory_are_in_no_excerpt(tmp_path, clock
     assert ({}, []) == (dict(report.left), shown)
 
 
+async def test_an_unreadable_database_may_keep_excerpts(tmp_path, clock):
+    """With an unreadable database of the person a memory of the project is forgotten, and the database named as left."""
+    person = tmp_path / "person"
+    person.mkdir()
+    (person / "memory.db").write_bytes(b"no database" * 100)
+    location = SqliteLocation(state_folder=tmp_path, person_folder=person)
+    async with Learner(None, clock, location=location) as memory:
+        own = memory.own(project="shop")
+        captured = await memory.capture(SISTER, own=own)
+        written = NewMemory(title="Tea is at four.", owner=ANN, project="shop", scope="project")
+        (plain,) = (await memory.runtime.write(WriteRequest(memories=[written]))).outcomes
+        reports = [await memory.runtime.forget(ForgetRequest(ids=[id_], own=own)) for id_ in (captured[0].id, plain.id)]
+
+    assert [(captured[0].id,), (plain.id,)] == [each.forgotten for each in reports]
+    assert [{"unread databases": 1}, {}] == [dict(each.left) for each in reports]
+
+
 @pytest.mark.parametrize("choice", ["reject", "accept"])
 async def test_the_words_of_a_rejected_memory_are_in_no_excerpt(memory, choice):
     """Rejecting a memory erases the excerpts of its turn from other memories, and accepting it erases none."""
