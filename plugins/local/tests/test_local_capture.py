@@ -1,5 +1,7 @@
 """The plugin learns from the turns of a host: capture, correction, approval, and what must never be learned."""
 
+import asyncio
+
 import pytest
 
 from beaver_hooks import Host
@@ -8,7 +10,8 @@ from beaver_hooks.cli.state import recorded_turns
 from beaver_hooks.cli.why import later_events
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings, Memory
-from beaver_hooks_local import make_plugin
+from beaver_hooks_local import make_plugin, plugin
+from beaver_hooks_local.capture.turn_capture import TurnCapture
 from beaver_hooks_local.errors import CommandRefused
 from beaver_hostspecs import Actors, CommandContext, Services
 
@@ -275,6 +278,30 @@ async def test_small_model(make_host):
     assert (outcomes, decisions, len(model.prompts)) == (
         [("stored", "")], [("capture", "rules", "answer_not_json")], 1,
     )  # fmt: skip
+
+
+async def test_a_capture_that_runs_when_the_host_closes(make_host, tmp_path, monkeypatch):
+    """What an earlier process left is captured by rules if the model hangs when the host closes, and the event says so."""
+    folder, asked = tmp_path / "state", asyncio.Event()
+
+    class Hanging:
+        async def complete(self, prompt, *, max_tokens):
+            asked.set()
+            await asyncio.Event().wait()
+
+    with monkeypatch.context() as killed:
+        killed.setattr(TurnCapture, "flush", _nothing)
+        async with make_host() as host:
+            turn = await say(host, SISTER)
+    monkeypatch.setattr(plugin, "MODEL_SECONDS", 0.05)
+    async with make_host(services=Services(small_model=Hanging()), capture={"extractor": "model"}):
+        await asked.wait()
+    (event,) = later_events(TrailReader(folder), folder, recorded_turns(folder, turn.id)[-1])
+    assert (event.facts["outcomes"], event.facts["fallback"]) == (["stored"], "model_failed: timeout")
+
+
+async def _nothing(_):
+    """Do nothing, in place of a method."""
 
 
 async def test_a_tool_turn_is_no_person(make_host):
