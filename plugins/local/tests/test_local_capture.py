@@ -1,7 +1,9 @@
 """The plugin learns from the turns of a host: capture, correction, approval, and what must never be learned."""
 
 import asyncio
+import contextlib
 
+import apsw
 import pytest
 
 from beaver_hooks import Host
@@ -281,7 +283,7 @@ async def test_small_model(make_host):
 
 
 async def test_a_capture_that_runs_when_the_host_closes(make_host, tmp_path, monkeypatch):
-    """What an earlier process left is captured by rules if the model hangs when the host closes, and the event says so."""
+    """If the model hangs when the host closes, rules end the capture that runs; what else was left waits unclaimed."""
     folder, asked = tmp_path / "state", asyncio.Event()
 
     class Hanging:
@@ -292,12 +294,17 @@ async def test_a_capture_that_runs_when_the_host_closes(make_host, tmp_path, mon
     with monkeypatch.context() as killed:
         killed.setattr(TurnCapture, "flush", _nothing)
         async with make_host() as host:
-            turn = await say(host, SISTER)
+            turns = [await say(host, SISTER), await say(host, RULE, session="s2")]
     monkeypatch.setattr(plugin, "MODEL_SECONDS", 0.05)
     async with make_host(services=Services(small_model=Hanging()), capture={"extractor": "model"}):
         await asked.wait()
-    (event,) = later_events(TrailReader(folder), folder, recorded_turns(folder, turn.id)[-1])
-    assert (event.facts["outcomes"], event.facts["fallback"]) == (["stored"], "model_failed: timeout")
+    first, second = (later_events(TrailReader(folder), folder, recorded_turns(folder, each.id)[-1]) for each in turns)
+    assert [(each.facts["outcomes"], each.facts["fallback"]) for each in first] == [
+        (["stored"], "model_failed: timeout")
+    ]
+    with contextlib.closing(apsw.Connection(str(folder / "plugins" / "local" / "memory.db"))) as connection:
+        waiting = connection.execute("SELECT session, attempts FROM waiting_turns").fetchall()
+    assert (second, waiting) == ([], [("s2", 0)])
 
 
 async def _nothing(_):
