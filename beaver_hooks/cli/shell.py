@@ -43,10 +43,10 @@ class PluginShell:
             raise UnknownSession(nothing_yet(loaded.state_folder))
         return in_loop(_stored(loaded, beginning))
 
-    def quoting_sessions(self, texts: Sequence[str]) -> int:
-        """Return how many stored sessions have a message that holds all words of one of the texts."""
+    def quoting_sessions(self, texts: Sequence[str], *, user: str | None = None) -> int:
+        """Return how many stored sessions, of one user or of all, have a message with all words of one of the texts."""
         folder = configured(None).state_folder
-        return in_loop(_quoting(folder, texts)) if has_sessions(folder) else 0
+        return in_loop(_quoting(folder, texts, user)) if has_sessions(folder) else 0
 
     async def _call(self, loaded: LoadedConfig, function: Callable[[Any], Awaitable[T]]) -> T:
         async with opened(loaded) as engine:
@@ -62,9 +62,9 @@ async def _stored(loaded: LoadedConfig, beginning: str) -> StoredSession:
         return StoredSession(id=id_, user=user, trust=await engine.sessions.trust(id_), messages=found.messages)
 
 
-async def _quoting(folder: Path, texts: Sequence[str]) -> int:
+async def _quoting(folder: Path, texts: Sequence[str], user: str | None) -> int:
     async with sessions_in(folder) as store:
-        return await store.quoting(texts)
+        return await store.quoting(texts, user_id=user)
 
 
 def in_service(engine: EngineLoadResult, name: str) -> object:

@@ -846,10 +846,21 @@ def test_forget_counts_the_sessions_that_quote_it(local, beaver):
     assert 1 == len(beaver("sessions", "list", "--json").json["sessions"])
 
 
+def test_forget_counts_only_the_sessions_of_the_user(here):
+    """With --user only that user's sessions are counted, and the command that erases them names the user."""
+    here("add", STABLE, "--user", "dora o")
+    here.shell.quoting = lambda _, user: 1 if user == "dora o" else 5
+    ran = here("forget", "--all", "--user", "dora o", "--yes")
+
+    assert (
+        "1 session may quote it; to erase that: beaver sessions forget WORDS --user 'dora o'" == ran.out.splitlines()[1]
+    )
+
+
 def test_forget_where_the_sessions_cannot_be_read(here):
     """A memory is forgotten although the sessions cannot be read, and a warning says that the count is unknown."""
 
-    def fail(_):
+    def fail(*_):
         raise PluginError("They are locked.", plugin="x")
 
     here("add", STABLE)

@@ -145,6 +145,22 @@ def test_a_stored_session(configured, scratch):
         stored("work")
 
 
+def test_the_sessions_that_quote_a_text(configured, scratch):
+    """A plugin counts the stored conversations that hold a text, of one user or of all."""
+    configured()
+
+    async def fill():
+        async with sessions_in(scratch / ".beaver") as store:
+            for user in ("ann", "bob"):
+                await store.ensure(user, user)
+                await store.append_exchange(user, [Message(role="user", text="hello")])
+
+    asyncio.run(fill())
+    with click.Context(beaver):
+        shell = PluginShell("absent")
+        assert [1, 2] == [shell.quoting_sessions(["hello"], user="ann"), shell.quoting_sessions(["hello"])]
+
+
 def test_no_stored_session(configured):
     """Without stored conversations the error says so."""
     configured()
