@@ -6,24 +6,25 @@ from beaver_memory.errors import StoreError
 from beaver_memory.runtime.gates import WriteGate
 from beaver_memory.store.joint import PERSONAL_IDS
 from beaver_memory.store.sqlite.examination import Examination, examine
-from beaver_toolkit.redaction.redactor import Redactor
+from beaver_toolkit.redaction.redactor import Policy, Redactor
 
 __all__ = ["Examination", "examined"]
 
 
-def examined(path: Path, *, of_person: bool = False) -> Examination:
+def examined(path: Path, policy: Policy, *, of_person: bool = False) -> Examination:
     """Return the examination of a database; a fault that stops it is itself a problem.
 
     A memory is refused that holds a secret by the rules of today.
 
     Args:
         path: the database.
+        policy: what counts as a secret.
         of_person: whether it is that of the person, beside one of a project, so that its ids are shown with an offset.
 
     Raises:
         StoreError: it cannot be read for a reason other than damage; says why.
     """
-    gate = WriteGate(Redactor())
+    gate = WriteGate(Redactor(policy))
     try:
         refuses, shift = (lambda memory: gate.refusal(memory) is not None), PERSONAL_IDS if of_person else 0
         return examine(path, refuses=refuses, shift=shift)

@@ -1175,11 +1175,14 @@ def test_the_doctor_counts_stored_secrets(tmp_path):
     folders = [tmp_path / "project", tmp_path / "person"]
     folders[0].mkdir()
     with contextlib.closing(SqliteStore.open(folders[0] / "memory.db")) as store:
-        store.add([new("one"), new("two", facts=(f"the password: {CREDENTIAL}",))], now=NOW)
+        store.add([new("ann@example.org reads it"), new("two", facts=(f"the password: {CREDENTIAL}",))], now=NOW)
     shutil.copytree(*folders)
     found = group.commands["examine"].main([str(folder) for folder in folders], standalone_mode=False)
 
+    strict = group.commands["examine"].main([str(folders[0]), "--redact=emails"], standalone_mode=False)
+
     hold = "1 memory holds a secret that is refused today:"
+    assert f"{folders[0]}/memory.db: 2 memories hold a secret that is refused today: 2, 1" == strict[1][1]
     assert [
         ("ok", f"{folders[0]}/memory.db: 2 memories, intact"),
         ("warning", f"{folders[0]}/memory.db: {hold} 2"),
@@ -1237,7 +1240,7 @@ def test_a_read_only_disk(here, tmp_path):
 def test_the_findings_of_an_examination(tmp_path, monkeypatch, found, level, text):
     """An examination says what it read and left out, and names three problems and ten secrets, and counts the others."""
 
-    def examined(_, **__):
+    def examined(*_, **__):
         if isinstance(found, StoreError):
             raise found
         return found

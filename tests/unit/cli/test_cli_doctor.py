@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import apsw
+import click
 import pytest
 
 from beaver_hooks.agent.factory import EngineLoader
@@ -566,3 +567,17 @@ def test_a_memory_that_cannot_be_examined(cli, state, monkeypatch, failure, text
     assert "problem" == findings(ran)["memory local"][0]
     assert text in findings(ran)["memory local"][1]
     assert "sessions" in findings(ran)
+
+
+def test_a_memory_is_examined_by_its_own_settings(cli, state, monkeypatch):
+    """The examination of a memory gets its database, and what else is a secret there."""
+    local = {"enabled": True, "databasePath": "/a.db", "redaction": {"emails": True, "phones": False}}
+    (state / "config.json").write_text(json.dumps({"memory": {"mode": "curated", "local": local}}))
+    group = click.Group()
+    group.command("examine", context_settings={"ignore_unknown_options": True})(
+        click.argument("words", nargs=-1)(lambda words: [("ok", " ".join(words[-3:]), "")])
+    )
+    monkeypatch.setattr(memories, "plugin_group", lambda _: group)
+    trust_config(state / "config.json")
+
+    assert ("ok", "--database /a.db --redact=emails") == findings(cli("doctor", "--json"))["memory local"]
