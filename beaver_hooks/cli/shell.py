@@ -13,7 +13,7 @@ from beaver_hooks.cli.state import has_sessions, nothing_yet, session_named, ses
 from beaver_hooks.config import LoadedConfig
 from beaver_hooks.config.paths import printable
 from beaver_hooks.state_folder import plugin_folder
-from beaver_hostspecs import NotAllowed, StoredSession, UnknownPlugin
+from beaver_hostspecs import NotAllowed, PluginUnavailable, StoredSession, UnknownPlugin
 
 T = TypeVar("T")
 
@@ -71,11 +71,13 @@ def in_service(engine: EngineLoadResult, name: str) -> object:
     """Return a plugin that is in service.
 
     Raises:
-        UnknownPlugin: it is not in service; gives the reason.
+        PluginUnavailable: it could not be loaded; gives the reason.
+        UnknownPlugin: it is turned off, or not installed.
     """
     plugin = engine.plugin(name)
     if plugin is not None:
         return plugin
     health = engine.status.get(name)
     why = f"is {health}" if health is not None else "is not installed"
-    raise UnknownPlugin(f"the plugin `{name}` {why}; `beaver plugins` shows the state of every plugin", plugin=name)
+    kind = PluginUnavailable if health is not None and health.state == "unavailable" else UnknownPlugin
+    raise kind(f"the plugin `{name}` {why}; `beaver plugins` shows the state of every plugin", plugin=name)

@@ -241,7 +241,8 @@ class Shell(Protocol):
         """Return the result of `await function(plugin)`, with the plugin in service in an open host.
 
         Raises:
-            UnknownPlugin: the plugin is not in service; says why.
+            PluginUnavailable: the plugin could not be loaded; says why.
+            UnknownPlugin: the plugin is turned off, or not installed.
         """
 
     def folder(self) -> Path:

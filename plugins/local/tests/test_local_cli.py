@@ -738,7 +738,7 @@ def test_a_database_that_cannot_be_used(local, tmp_path):
     database(tmp_path).write_bytes(b"This is no database, and somebody may need it. " * 100)
     ran = local("list")
 
-    assert ("", 2, True) == (ran.out, ran.code, "the plugin `local` is unavailable" in ran.err)
+    assert ("", 6, True) == (ran.out, ran.code, "the plugin `local` is unavailable" in ran.err)
     assert database(tmp_path).read_bytes().startswith(b"This is no database")
 
 
@@ -1144,7 +1144,11 @@ def test_the_doctor_verifies_memories(local, beaver, tmp_path):
         (each["level"], each["text"].startswith(f"{database(tmp_path)}: Memory 1 fails its checksum"))
         for each in found[1]
     ]
-    assert (1, ["problem"]) == (broken.code, [each["level"] for each in found[2]])
+    text, remedy = "is damaged", "move it (with its -wal and -shm files) away, or restore it from a backup."
+    assert (1, [("problem", f"The memory store {database(tmp_path)} {text}", remedy)]) == (
+        broken.code,
+        [(each["level"], each["text"], each["remedy"]) for each in found[2]],
+    )
     after = {path: path.read_bytes() for path in before}
     assert before | {database(tmp_path): b"garbage " * 1000} == after
 

@@ -46,7 +46,8 @@ def _findings(path: Path, policy: Policy, *, of_person: bool) -> list[Finding]:
     try:
         seen = examined(path, policy, of_person=of_person)
     except StoreError as error:
-        return [("problem", str(error), "see the reason, and run: beaver memory check")]
+        text, _, remedy = str(error).rpartition("; ")
+        return [("problem", text, remedy)]
     return [_state(path, seen), *_secrets(path, seen), *_parked(path, seen)]
 
 
