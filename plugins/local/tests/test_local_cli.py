@@ -1050,6 +1050,23 @@ def test_many_that_were_added_are_counted(here, monkeypatch, capsys, terminal):
     assert (0, True) == (code, capsys.readouterr().err.endswith(said))
 
 
+def test_a_memory_of_nobody_is_not_forgotten_for_a_user(here):
+    """A memory without a user is left, and the error says why --user does not select it."""
+    here("add", STABLE)
+    ran = here("forget", 1, "--user", "dora", "--yes")
+
+    assert (2, True) == (ran.code, "No user owns memory 1; leave --user out." in ran.err)
+    assert 0 == here("show", 1).code
+
+
+def test_what_was_added_before_a_wrong_line(here):
+    """The error of a wrong line says whether the lines before it were added."""
+    first, second = here("add", "--json-lines", stdin="{"), here("add", "--json-lines", stdin='{"title": "x"}\n{')
+
+    assert (2, True) == (first.code, "it is not JSON in UTF-8. Nothing was added. Correct" in first.err)
+    assert (2, True) == (second.code, "it is not JSON in UTF-8. The lines before it were added. Correct" in second.err)
+
+
 def test_a_damaged_memory_is_named_and_forgotten(here, tmp_path):
     """Each command that is given a damaged memory names it with the commands that export and erase it, which work."""
     id_ = here("add", "The price is 1000 euros.", "--scope", "project", "--user", "ann").out.strip()
