@@ -388,7 +388,7 @@ def test_health_of_a_suspended_plugin_that_a_program_registers(cli, state, confi
 
 
 def test_health_of_a_plugin_that_missed_commits(cli, state):
-    """A plugin that only missed commits is in order; whether its loss is accepted is said elsewhere."""
+    """A plugin that only missed commits is in order; the finding of its loss is another one."""
     trail = Trail.open(state)
     trail.put_health("tally", DEGRADED | {"faults": {"load": "commits_missing"}})
     trail.close()
