@@ -402,7 +402,7 @@ def test_everybody_s_memories_are_changed_without_a_user(here):
     here("add", STABLE)
     refused = here("pin", 1, "--user", "ann")
 
-    assert (2, True) == (refused.code, "--user ID selects the memories of a user." in refused.err)
+    assert (2, True) == (refused.code, "No user owns memory 1; leave --user out." in refused.err)
     assert 0 == here("pin", 1).code
 
 
