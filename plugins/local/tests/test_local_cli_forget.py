@@ -181,6 +181,19 @@ def test_a_place_that_is_left_fails_the_proof(here, monkeypatch, place, broken, 
     assert seen == (*{each.rpartition(".")[2] for each in found}, *ran.json["left"])
 
 
+@pytest.mark.parametrize(("broken", "code"), [(False, 0), (True, 1)])
+def test_an_excerpt_that_another_memory_has_fails_the_proof(here, monkeypatch, broken, code):
+    """The words of a memory in the excerpt of its turn are looked for too, whatever memory has the excerpt."""
+    said = "Quokkas juggle lemons near Ulm every Friday."
+    turn = {"evidence": f"{said} Walruses paint barns.", "origin": "t1"}
+    here("add", "--json-lines", stdin="\n".join(json.dumps({"title": each, **turn}) for each in (said, "Barns.")))
+    if broken:
+        monkeypatch.setattr("beaver_memory.store.sqlite.store.SqliteStore.drop_evidence", lambda *_, **__: 0)
+    ran = here("forget", "1", "--yes", "--prove", "--json")
+
+    assert (code, not broken) == (ran.code, ran.json["proof"]["proved"])
+
+
 def test_a_memory_that_was_not_detectable_proves_nothing(here, monkeypatch):
     """If a planted memory was not found before it was forgotten, its absence proves nothing."""
     monkeypatch.setattr("beaver_hooks_local.cli.prove.traces_in", lambda *_: [])
