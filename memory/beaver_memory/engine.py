@@ -236,20 +236,32 @@ class MemoryEngine:
     def erase_owner(self, owner: Owner) -> None:
         """Erase all that is stored of an owner, from all databases and files, whatever its project and session.
 
-        Its id stays, and of each memory that it existed and when it was forgotten: by these, other processes learn that
-        the memories are gone.
+        Damaged memories are erased too. The id of the owner stays, and of each memory that it existed and when it was
+        forgotten: by these, other processes learn that the memories are gone.
         """
         every = Filters(owners=(owner,), lapsed=True, now=self._clock.now())
         for layer in self._layers():
             store = layer.store
             # First, because the capture of a waiting turn would bring memories back.
             store.queue.erase(owner)
-            ids = store.ids(owner)
+            damaged = (row.id for row in store.damaged(owner) if row.kind == "memory" and isinstance(row.id, int))
+            ids = list(dict.fromkeys((*store.ids(owner), *damaged)))
             for begin in range(0, len(ids), ERASED_AT_ONCE):
                 store.forget(ids[begin : begin + ERASED_AT_ONCE], every, now=self._clock.now())
             store.drop_summaries(owner)
             store.drop_capture_records(owner)
             layer.drop_owner(owner)
+
+    def drop_evidence(self, memories: Iterable[Memory]) -> int:
+        """Erase the excerpts of the turns that memories rest on, from all memories of these turns.
+
+        An excerpt holds the words of each memory of its turn. Return how many memories had one.
+        """
+        turns: dict[Owner, set[str]] = {}
+        for each in memories:
+            if each.origin:
+                turns.setdefault(each.owner, set()).add(each.origin)
+        return sum(self.store.drop_evidence(*each, now=self._clock.now()) for each in turns.items())
 
     def mark_forgotten(self, memories: Iterable[Memory], texts_of: Callable[[Memory], Iterable[str]]) -> None:
         """Record the words of memories as forgotten, each in the database that holds it."""

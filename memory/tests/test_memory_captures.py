@@ -261,6 +261,34 @@ async def test_forgotten_words_are_not_captured_again(memory):
     assert {"stored"} == {each.outcome for each in asked}
 
 
+async def test_the_words_of_a_forgotten_memory_are_in_no_excerpt(tmp_path, clock):
+    """Forgetting a memory erases the excerpts of its turn from the other memories of the turn."""
+    location = SqliteLocation(state_folder=tmp_path, person_folder=tmp_path / "person")
+    location.person_folder.mkdir()
+    async with Learner(None, clock, location=location) as memory:
+        first, second = await memory.capture(f"We decided to use MySQL for the shop. {SISTER}")
+        (later,) = await memory.capture("We decided to use PostgreSQL for billing.", turn="t2")
+        report = await memory.runtime.forget(ForgetRequest(ids=[first.id], own=memory.own()))
+        left = [await memory.get(each.id) for each in (second, later)]
+        shown = [path.name for path in tmp_path.rglob("memory.db*") if b"Lisbon" in path.read_bytes()]
+
+    assert ("stored", "stored") == (first.outcome, second.outcome)
+    assert ["", "We decided to use PostgreSQL for billing."] == [each.evidence for each in left]
+    assert 2 == report.erased["evidence"]
+    assert ({}, []) == (dict(report.left), shown)
+
+
+@pytest.mark.parametrize("choice", ["reject", "accept"])
+async def test_the_words_of_a_rejected_memory_are_in_no_excerpt(memory, choice):
+    """Rejecting a memory erases the excerpts of its turn from other memories, and accepting it erases none."""
+    tabs = Utterance(text="I prefer tabs over spaces in Python files.", turn="t1", external=True)
+    first, second = await memory.capture(tabs, Utterance(text=SISTER, turn="t1"))
+    kept, waiting = sorted((first, second), key=lambda each: each.outcome == "queued")
+    await memory.runtime.review(ReviewRequest(id=waiting.id, own=memory.own(), choice=choice))
+
+    assert {"reject": "", "accept": SISTER}[choice] == (await memory.get(kept.id)).evidence
+
+
 async def test_each_statement_of_a_forgotten_memory_is_known(memory):
     """Facts and sentences of a forgotten memory are not captured either, and a written one is stored again as before."""
     new = NewMemory(title="About Anna.", narrative=f"Well. {SISTER}", facts=(RULE,), owner=ANN)
@@ -271,6 +299,22 @@ async def test_each_statement_of_a_forgotten_memory_is_known(memory):
 
     assert [("gated", "write: forgotten_before")] * 2 == [(each.outcome, each.reason) for each in items]
     assert ["stored"] == [each.outcome for each in written.outcomes]
+
+
+async def test_forgotten_words_beside_other_words_are_known(memory):
+    """A statement is refused if one of its sentences was forgotten, and not for a sentence that says nothing."""
+    title, fact = f"So it is. {SISTER}", f"Well. {RULE}"
+    new = NewMemory(title=title, facts=(fact,), owner=ANN)
+    (kept,) = (await memory.runtime.write(WriteRequest(memories=[new]))).outcomes
+    await memory.runtime.forget(ForgetRequest(ids=[kept.id], own=memory.own()))
+    tea = "I prefer tea over coffee in the morning."
+    items = [
+        await memory.capture(*said, turn=f"t{number}")
+        for number, said in enumerate([(f"{tea} {SISTER}",), (RULE,), (f"So it is. {tea}",)])
+    ]
+
+    assert [{"gated"}, {"gated"}, {"stored"}] == [{each.outcome for each in found} for found in items]
+    assert {"write: forgotten_before"} == {each.reason for found in items[:2] for each in found}
 
 
 async def test_words_are_forgotten_where_the_memory_held(tmp_path, clock):

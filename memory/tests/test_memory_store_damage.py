@@ -301,3 +301,17 @@ def test_a_damaged_memory_is_forgotten(whole, tmp_path, column):
         assert [id_] == store.forget([id_], looking(owners=(owner,)), now=NOW)
         assert [] == store.check()
         assert COUNT // 2 - 1 == store.count(owner) == len(store.recent(looking(owners=(owner,)), limit=COUNT))
+
+
+def test_a_damaged_memory_loses_the_excerpt_of_a_turn(tmp_path):
+    """An excerpt is erased from a memory that fails its checksum too, and its other columns stay as they are."""
+    path = tmp_path / "memory.db"
+    turn = {"owner": ANN, "origin": "t1", "evidence": "said so"}
+    with contextlib.closing(SqliteStore.open(path)) as store:
+        store.add([new("damaged", **turn), new("whole", **turn)], now=NOW)
+        with contextlib.closing(apsw.Connection(str(path))) as connection:
+            connection.execute("UPDATE observations SET title = 'other' WHERE id = 1")
+            dropped = store.drop_evidence(ANN, ["t1"], now=NOW)
+            rows = connection.execute("SELECT title, evidence FROM observations ORDER BY id").fetchall()
+
+    assert (2, [("other", ""), ("whole", "")]) == (dropped, rows)

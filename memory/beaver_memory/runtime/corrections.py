@@ -81,6 +81,7 @@ class Corrections:
             if _ended_by(each, ids, last)
             and self._writes.engine.change(each.id, own, event="UNDO", **opened) is not None
         ]
+        self._writes.engine.drop_evidence(together)
         self._writes.engine.forget(ids, own)
         self._writes.report.event("memory_capture_undone", memories=ids)
         return UndoReport(forgotten=tuple(together), reopened=tuple(reopened))
@@ -102,6 +103,8 @@ class Corrections:
         done = None if request.choice == "reject" else self._approved(waiting[0], request)
         if isinstance(done, ReviewReport):
             return done
+        if done is None:
+            self._writes.engine.drop_evidence(waiting)
         self._writes.engine.forget([request.id], own)
         self._writes.report.event("memory_reviewed", memory=request.id, choice=request.choice)
         if done is None:

@@ -1100,6 +1100,29 @@ def test_a_damaged_memory_is_named_and_forgotten(here, tmp_path):
     assert 0 == here("check").code
 
 
+def test_a_damaged_memory_is_named_by_what_leaves_it(here, tmp_path):
+    """`forget --all` names the damaged memories that it leaves, and `--damaged` refuses those that are another user's."""
+    for title in ("The price is 1000 euros.", "Tea is at four."):
+        here("add", title, "--scope", "project", "--user", "ann")
+    damage(database(tmp_path), "The price", 1)
+    dry, first, again = (
+        here("forget", "--all", "--user", "ann", *how) for how in (["--dry-run"], ["--yes"], ["--yes"])
+    )
+    refused = here("forget", "1", "--damaged", "--yes", "--user", "zoe")
+    gone = here("forget", "1", "2", "--damaged", "--yes", "--user", "ann")
+
+    assert [6, 6, 6] == [dry.code, first.code, again.code]
+    assert {True} == {each.err.startswith("Error: Memory 1 is damaged and not shown: ") for each in (dry, first, again)}
+    assert ("Forgot 1 memory: ", "") == (first.out[:17], again.out)
+    assert (2, "") == (refused.code, refused.out)
+    assert "There is no memory 1 of this user." in refused.err
+    assert (2, "Forgot 1 damaged memory.\n") == (gone.code, gone.out)
+    assert "There is no memory 2 of this user." in gone.err
+    assert Ran(out="There are no memories to forget.\n", err="", code=0) == here(
+        "forget", "--all", "--user", "ann", "--yes"
+    )
+
+
 def damage(path, text, mask, *, page=False):
     """Flip bits in the first byte of a text in a database, or in the pointer at the start of the page that holds it."""
     content = bytearray(path.read_bytes())

@@ -196,6 +196,16 @@ class SqliteStore:
             self._connector.empty_log()
         return gone
 
+    def drop_evidence(self, owner: Owner, turns: Collection[str], *, now: datetime) -> int:
+        """Erase the excerpts of turns from all memories of an owner that rest on them; return how many had one."""
+        every = Filters(owners=(owner,), lapsed=True, now=now)
+        with self._connector.writing() as connection:
+            owners = self._connector.owners.those_of(connection, every.owners)
+            dropped = update.drop_evidence(connection, owners, turns, every)
+        if dropped:
+            self._connector.empty_log()
+        return dropped
+
     def footprint(self, ids: Collection[int], *, tenant: str) -> Mapping[str, int]:
         """Return how many rows hold content of memories of a tenant, by place."""
         with self._connector.reading() as connection:

@@ -18,6 +18,7 @@ from beaver_memory.store.sqlite.inserts import add_labels, count_people, drop_la
 from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.reads import damaged_places, visible
+from beaver_memory.store.sqlite.unreadable import fetched
 from beaver_memory.store.sqlite.versions import next_version
 from beaver_memory.store.sqlite.word_index import (
     add_words,
@@ -91,6 +92,28 @@ def _release(connection: apsw.Connection, owners: TenantOwners, gone: Collection
     before: list[tuple[Any, ...]] = connection.execute(_SQL["predecessors"], named).fetchall()
     for (id_,) in before:
         change(connection, owners, id_, every, event="UPDATE", now=now, fields={"superseded_by": None})
+
+
+def drop_evidence(connection: apsw.Connection, owners: TenantOwners, turns: Collection[str], every: Filters) -> int:
+    """Erase the excerpts of turns from all memories of an owner, within one transaction; return how many had one.
+
+    Their time of change stays: `undo` finds the newest memories by it.
+    """
+    named = json.dumps([*turns])
+    dropped = 0
+    for key in owners:
+        ids = [int(id_) for (id_,) in fetched(connection, owners, _SQL["resting_on"], (*key, named))]
+        found = visible(connection, owners, ids, every)
+        for id_ in ids:
+            if id_ not in found:
+                connection.execute(_SQL["change_memory"].format(settings="evidence = ''"), (owners.tenant, id_))
+                continue
+            old, (terms, length) = found[id_], connection.execute(_SQL["terms"], (owners.tenant, id_)).get
+            new = attrs.evolve(old, evidence="")
+            values = {"evidence": "", "checksum": checksum_of(new, length, terms)}
+            _store(connection, key, old, new, differing=frozenset({"evidence"}), values=values)
+        dropped += len(ids)
+    return dropped
 
 
 def footprint(connection: apsw.Connection, tenant: int, ids: Iterable[int]) -> dict[str, int]:
