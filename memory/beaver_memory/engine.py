@@ -238,19 +238,26 @@ class MemoryEngine:
 
         Damaged memories are erased too. The id of the owner stays, and of each memory that it existed and when it was
         forgotten: by these, other processes learn that the memories are gone.
+
+        Raises:
+            StoreError: a database cannot be written, or cannot read a memory; the others are erased then.
         """
         every = Filters(owners=(owner,), lapsed=True, now=self._clock.now())
         for layer in self._layers():
             store = layer.store
             # First, because the capture of a waiting turn would bring memories back.
             store.queue.erase(owner)
-            damaged = (row.id for row in store.damaged(owner) if row.kind == "memory" and isinstance(row.id, int))
-            ids = list(dict.fromkeys((*store.ids(owner), *damaged)))
+            ids = store.ids(owner)
             for begin in range(0, len(ids), ERASED_AT_ONCE):
                 store.forget(ids[begin : begin + ERASED_AT_ONCE], every, now=self._clock.now())
             store.drop_summaries(owner)
             store.drop_capture_records(owner)
             layer.drop_owner(owner)
+        # Last: one that SQLite cannot read is an error.
+        for store in self.stores:
+            damaged = [row.id for row in store.damaged(owner) if row.kind == "memory" and isinstance(row.id, int)]
+            if damaged:
+                store.forget(damaged, every, now=self._clock.now())
 
     def drop_evidence(self, memories: Iterable[Memory]) -> int:
         """Erase the excerpts of the turns that memories rest on, from all memories of these turns.

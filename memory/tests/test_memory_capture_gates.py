@@ -142,6 +142,20 @@ def test_switch():
     assert verdicts(gates(enabled=False), with_(explicit=True)) == [("switch", "refuse", "off")]
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("I like rye. I prefer oat milk!", "forgotten_before"),
+        ("I like rye. Thanks a lot.", None),
+        ("Thanks a lot.", "forgotten_before"),
+    ],
+)
+def test_a_forgotten_sentence_beside_others(text, reason):
+    """A statement with a forgotten sentence is refused, unless it is one of several and says nothing by itself."""
+    here = attrs.evolve(HERE, was_forgotten={"I prefer oat milk!", "Thanks a lot."}.__contains__)
+    assert [reason and ("write", "refuse", reason)] == verdicts(gates(), with_(text=text), here=here)
+
+
 def test_evidence():
     """The evidence is the id of the turn and a bounded excerpt without credentials and private spans."""
     canary = make_canary()

@@ -278,6 +278,23 @@ async def test_the_words_of_a_forgotten_memory_are_in_no_excerpt(tmp_path, clock
     assert ({}, []) == (dict(report.left), shown)
 
 
+async def test_an_unreadable_database_may_keep_excerpts(tmp_path, clock):
+    """With an unreadable database of the person a memory of the project is forgotten, and the database named as left."""
+    person = tmp_path / "person"
+    person.mkdir()
+    (person / "memory.db").write_bytes(b"no database" * 100)
+    location = SqliteLocation(state_folder=tmp_path, person_folder=person)
+    async with Learner(None, clock, location=location) as memory:
+        own = memory.own(project="shop")
+        captured = await memory.capture(SISTER, own=own)
+        written = NewMemory(title="Tea is at four.", owner=ANN, project="shop", scope="project")
+        (plain,) = (await memory.runtime.write(WriteRequest(memories=[written]))).outcomes
+        reports = [await memory.runtime.forget(ForgetRequest(ids=[id_], own=own)) for id_ in (captured[0].id, plain.id)]
+
+    assert [(captured[0].id,), (plain.id,)] == [each.forgotten for each in reports]
+    assert [{"unread databases": 1}, {}] == [dict(each.left) for each in reports]
+
+
 @pytest.mark.parametrize("choice", ["reject", "accept"])
 async def test_the_words_of_a_rejected_memory_are_in_no_excerpt(memory, choice):
     """Rejecting a memory erases the excerpts of its turn from other memories, and accepting it erases none."""
@@ -302,19 +319,13 @@ async def test_each_statement_of_a_forgotten_memory_is_known(memory):
 
 
 async def test_forgotten_words_beside_other_words_are_known(memory):
-    """A statement is refused if one of its sentences was forgotten, and not for a sentence that says nothing."""
-    title, fact = f"So it is. {SISTER}", f"Well. {RULE}"
-    new = NewMemory(title=title, facts=(fact,), owner=ANN)
+    """A statement is refused if one of its sentences was forgotten, also with other sentences in a title or a fact."""
+    new = NewMemory(title=f"So it is. {SISTER}", facts=(f"Well. {RULE}",), owner=ANN)
     (kept,) = (await memory.runtime.write(WriteRequest(memories=[new]))).outcomes
     await memory.runtime.forget(ForgetRequest(ids=[kept.id], own=memory.own()))
-    tea = "I prefer tea over coffee in the morning."
-    items = [
-        await memory.capture(*said, turn=f"t{number}")
-        for number, said in enumerate([(f"{tea} {SISTER}",), (RULE,), (f"So it is. {tea}",)])
-    ]
+    items = await memory.capture(f"I prefer tea over coffee in the morning. {SISTER}", RULE)
 
-    assert [{"gated"}, {"gated"}, {"stored"}] == [{each.outcome for each in found} for found in items]
-    assert {"write: forgotten_before"} == {each.reason for found in items[:2] for each in found}
+    assert [("gated", "write: forgotten_before")] * 2 == [(each.outcome, each.reason) for each in items]
 
 
 async def test_words_are_forgotten_where_the_memory_held(tmp_path, clock):

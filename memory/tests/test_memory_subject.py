@@ -184,6 +184,24 @@ def test_data_that_another_process_writes_meanwhile_is_erased_too(memory, monkey
 
 
 @pytest.mark.parametrize("kind", [sqlite], indirect=True)
+def test_an_unreadable_memory_is_an_error(memory):
+    """If SQLite cannot read a memory, the error says so after all others were erased."""
+    engine = open_engine(PROFILE, memory.location, memory.services).engine
+    with contextlib.closing(engine):
+        engine.add(
+            NewMemory(title="long", scope="project", narrative=f"{'a' * 9000}END{'z' * 9000}", owner=owner_of(ANN))
+        )
+    path = memory.location.database
+    content = bytearray(path.read_bytes())
+    content[content.index(b"END" + b"z" * 50) // 4096 * 4096] ^= 0x80
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match="is damaged"):
+        memory.erase(ANN)
+
+    assert {"memories": 1} == dict(memory.count(ANN).places)
+
+
+@pytest.mark.parametrize("kind", [sqlite], indirect=True)
 def test_an_unreadable_database_of_the_person_is_left(memory):
     """If the database of the person cannot be read, the project's part is erased, and the report names the other one."""
     path = memory.location.person_folder / "memory.db"

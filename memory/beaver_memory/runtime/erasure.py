@@ -44,11 +44,14 @@ class Erasure:
         if gone:
             summaries += sum(map(self._drop_orphans, request.own.owners))
         after = self._traces(ids, request)
+        # The database of the person may hold an excerpt of the same turn.
+        unread = self._engine.personal_trouble is not None and any(each.origin for each in found)
+        left = {**self._rows(gone, request), "unread databases": int(unread)}
         more = {"evidence": excerpts, "summaries": summaries, "waiting turns": self._drop_waiting(request)}
         return ForgetReport(
             forgotten=tuple(gone),
             erased=(before - after) + Counter(more),
-            left={place: count for place, count in self._rows(gone, request).items() if count},
+            left={place: count for place, count in left.items() if count},
             unreached=(*((SERVER,) if isinstance(self._location, PostgresLocation) else ()), COPIES, REMOTE),
         )
 

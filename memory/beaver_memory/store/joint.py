@@ -196,8 +196,7 @@ class JointStore:
 
     def drop_evidence(self, owner: Owner, turns: Collection[str], *, now: datetime) -> int:
         """Erase the excerpts of turns from all memories of an owner in both databases; return how many had one."""
-        store = self._personal.there()
-        theirs = 0 if store is None else store.drop_evidence(owner, turns, now=now)
+        theirs = self._personal.attempt(lambda store: store.drop_evidence(owner, turns, now=now)) or 0
         return self._project.drop_evidence(owner, turns, now=now) + theirs
 
     def footprint(self, ids: Collection[int], *, tenant: str) -> Mapping[str, int]:

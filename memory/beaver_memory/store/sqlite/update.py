@@ -94,26 +94,27 @@ def _release(connection: apsw.Connection, owners: TenantOwners, gone: Collection
         change(connection, owners, id_, every, event="UPDATE", now=now, fields={"superseded_by": None})
 
 
-def drop_evidence(connection: apsw.Connection, owners: TenantOwners, turns: Collection[str], every: Filters) -> int:
-    """Erase the excerpts of turns from all memories of an owner, within one transaction; return how many had one.
+def resting_on(connection: apsw.Connection, owners: TenantOwners, turns: Collection[str]) -> list[int]:
+    """Return the memories of owners that have an excerpt of a turn, without those that cannot be read."""
+    named = json.dumps([*turns])
+    found = (row for key in owners for row in fetched(connection, owners, _SQL["resting_on"], (*key, named)))
+    return [int(id_) for (id_,) in found]
+
+
+def drop_evidence(connection: apsw.Connection, owners: TenantOwners, ids: Sequence[int], every: Filters) -> None:
+    """Erase the excerpts of memories, damaged ones too, within one transaction.
 
     Their time of change stays: `undo` finds the newest memories by it.
     """
-    named = json.dumps([*turns])
-    dropped = 0
-    for key in owners:
-        ids = [int(id_) for (id_,) in fetched(connection, owners, _SQL["resting_on"], (*key, named))]
-        found = visible(connection, owners, ids, every)
-        for id_ in ids:
-            if id_ not in found:
-                connection.execute(_SQL["change_memory"].format(settings="evidence = ''"), (owners.tenant, id_))
-                continue
-            old, (terms, length) = found[id_], connection.execute(_SQL["terms"], (owners.tenant, id_)).get
-            new = attrs.evolve(old, evidence="")
-            values = {"evidence": "", "checksum": checksum_of(new, length, terms)}
-            _store(connection, key, old, new, differing=frozenset({"evidence"}), values=values)
-        dropped += len(ids)
-    return dropped
+    found = visible(connection, owners, ids, every)
+    for id_ in {*ids} - {*found}:
+        connection.execute(_SQL["change_memory"].format(settings="evidence = ''"), (owners.tenant, id_))
+    keys = {owners.names[key[1]]: key for key in owners}
+    for id_, old in found.items():
+        terms, length = connection.execute(_SQL["terms"], (owners.tenant, id_)).get
+        new = attrs.evolve(old, evidence="")
+        values = {"evidence": "", "checksum": checksum_of(new, length, terms)}
+        _store(connection, keys[old.owner], old, new, differing=frozenset({"evidence"}), values=values)
 
 
 def footprint(connection: apsw.Connection, tenant: int, ids: Iterable[int]) -> dict[str, int]:
