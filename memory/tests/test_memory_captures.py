@@ -484,6 +484,20 @@ async def test_undo(memory, clock):
     assert await memory.recall("Where do I live?") == ["I live in Berlin."]
 
 
+async def test_undo_of_corrections(memory, clock):
+    """Undo takes back one correction after another, the newest first, and then the capture that they corrected."""
+    (first,) = await memory.capture("I live in Lisbon.")
+    ids = [first.id]
+    for text in ("I live in Lisbon, in Alfama.", "I live in Lisbon, in Graça."):
+        clock.advance(60)
+        done = await memory.runtime.correct(CorrectRequest(ids=ids[-1:], text=text, own=memory.own()))
+        ids.append(done.id)
+    undone = [await memory.runtime.undo(UndoRequest(own=memory.own())) for _ in range(3)]
+    assert [([each.id for each in one.forgotten], one.reopened) for one in undone] == [
+        ([ids[2]], (ids[1],)), ([ids[1]], (ids[0],)), ([ids[0]], ()),
+    ]  # fmt: skip
+
+
 async def test_undo_has_bounds(memory):
     """Undo touches neither what the user wrote, nor another session, nor another owner."""
     await memory.capture(SISTER, own=memory.own(session="s1"))

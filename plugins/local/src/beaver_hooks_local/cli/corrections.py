@@ -62,7 +62,7 @@ def correct(shell: Shell, id_: int, words: tuple[str, ...], *, user: str | None,
 @debug_option
 @click.pass_obj
 def undo(shell: Shell, *, user: str | None, as_json: bool) -> None:
-    """Forget the memories of the last captured turn; those that they superseded hold again."""
+    """Forget the memories of the last captured turn or correction; those that they superseded hold again."""
     which = OwnerOptions(user=user)
 
     def work(memory: LocalMemory) -> UndoReport:
