@@ -183,6 +183,33 @@ def test_context_yields_nothing():
     assert RULES.extract([Utterance(text=text, is_context=True)]).candidates == ()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Antworte immer auf Deutsch.", "You must always answer in French.", "You should never use emojis in answers.",
+        "Sprich mich immer mit Du an.", "Du sollst immer kurz antworten.", "Duze mich bitte immer.",
+        "Verwende nie Emojis.", "Erkläre mir Code immer Schritt für Schritt.", "Halte deine Antworten kurz.",
+        "请总是用中文回答。", "你必须一律用中文回答。",
+    ],
+)  # fmt: skip
+def test_a_short_instruction_steers_the_agent(text):
+    """An instruction to the agent is found in each language, and known as one, whatever its kind."""
+    assert [each.steers_agent for each in RULES.extract([Utterance(text=text)]).candidates] == [True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The response time of the shop is 200 ms.", "Never been to Kyoto, but I love Japanese food.",
+        "Don't like mushrooms, and I am allergic to peanuts.", "We always deploy the shop on Tuesdays.",
+        "Immer wenn ich nach Wien fahre, besuche ich meine Schwester.",
+    ],
+)  # fmt: skip
+def test_a_statement_with_words_of_an_instruction(text):
+    """A statement that begins with a word of an instruction, or speaks of responses, does not steer the agent."""
+    assert [each.steers_agent for each in RULES.extract([Utterance(text=text)]).candidates] == [False]
+
+
 def test_instructions_to_the_agent():
     """A candidate says whether it tells the agent how to behave."""
     texts = ("Always answer in short sentences without emojis.", "We never deploy the shop on Fridays after lunch.")
