@@ -93,6 +93,25 @@ def test_a_question_is_not_a_request_to_remember():
     assert found("Do you remember that?") == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Where did I live last year?", "Do we use Docker?", "When is my dentist appointment on Monday?",
+        "Wo habe ich letztes Jahr gewohnt?", "Benutzen wir in Köln noch Docker und Jenkins?", "我去年住在哪里？",
+    ],
+)  # fmt: skip
+def test_a_short_question_is_no_statement(text):
+    """A short question that tells nothing yields nothing, although it is about the speaker's own matters."""
+    extracted = RULES.extract([Utterance(text=text)])
+    assert ([*extracted.candidates], [*extracted.weak]) == ([], [])
+
+
+def test_a_long_question_tells_what_the_speaker_works_on():
+    """A question of many words about the speaker's own matters is a fact."""
+    text = "How do I connect my Flask 2.3 budget tracker for our sports club in Graz to PostgreSQL 15 in March?"
+    assert found(text) == [("fact", text)]
+
+
 def test_statement_before_a_request():
     """Of a sentence that asks, the statement stays and the request goes."""
     text = "I'm building a budget tracker with Flask 2.3 and SQLite for my sister, can you help me plan it?"

@@ -172,6 +172,20 @@ async def test_weak_statements_of_another_owner(memory):
     assert await memory.capture(MOVED_KEY, own=memory.own(owner=BOB)) == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "scope"),
+    [
+        ("I prefer short answers.", "global"),
+        ("I prefer short answers. I like tabs more than spaces.", "global"),
+        ("Our client ACME hosts its billing server in Frankfurt. I prefer short answers.", "project"),
+    ],
+)
+async def test_what_all_projects_see(memory, text, scope):
+    """A memory is seen by all projects only if each of its sentences is a preference."""
+    (item,) = await memory.capture(text, own=memory.own(project="shop"))
+    assert (await memory.get(item.id, project="shop", lapsed=True)).scope == scope
+
+
 async def test_dry_run(memory):
     """A dry run shows what would be captured, and stores nothing."""
     (item,) = await memory.capture(SISTER, dry_run=True)

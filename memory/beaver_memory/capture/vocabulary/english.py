@@ -82,6 +82,13 @@ ENGLISH = Vocabulary(
           | here\ ?(?:'s|is|\u2019s|are)\ (?:my|the|our|what)\b )
         """
     ),
+    questions=pattern(
+        r"""
+        ^\W*(?:(?:and|so|but|or|hey|hi|ok(?:ay)?|well)\b[\ ,]*)*
+        (?:what|when|where|who|whom|whose|which|why|how|do|does|did|is|are|was|were|am|has|have|had|can|could|will|would
+          |should|shall)\b
+        """
+    ),
     asked=pattern(
         r"""
         \b(?: (?:please\ |just\ |also\ )*(?:remember|note|keep\ in\ mind|memori[sz]e|don['\u2019]?t\ forget)

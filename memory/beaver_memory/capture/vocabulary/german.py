@@ -68,6 +68,13 @@ GERMAN = Vocabulary(
           | (?:was|wie|warum|wo|welche[rs]?|wer|wann)\b.*\? | (?:bitte\ )?(?:hilf|sag|zeig|gib|erklär)\w*\ mir\b )
         """
     ),
+    questions=pattern(
+        r"""
+        ^\W*(?:(?:und|also|aber|oder|hallo|ok(?:ay)?)\b[\ ,]*)*
+        (?: (?:was|wann|wo|wohin|woher|womit|wer|wem|wen|wessen|welche[mnrs]?|warum|wieso|weshalb|wie|seit\ wann)\b
+          | \w+\ (?:ich|wir|mein(?:e[mnrs]?)?|unser(?:e[mnrs]?)?)\b )
+        """
+    ),
     asked=pattern(
         r"""
         \b(?: (?:bitte\ )?(?:merk(?:e)?\ dir|denk(?:e)?\ (?:bitte\ )?daran|vergiss\ (?:bitte\ )?nicht|notier(?:e)?)
