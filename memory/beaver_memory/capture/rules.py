@@ -5,8 +5,8 @@
 3. A message whose features reach the least confidence becomes one candidate of the kind of its strongest phrase. Rules,
    decisions, fixes and to-dos in it, which hold by themselves, become candidates of their own.
 4. Of a sentence that asks, the statement before the request is kept, and the request left out. A message that only
-   asks, about the speaker's own matters and with enough substance, is a fact: what the speaker works on. A short question
-   without a statement is none: "Where did I live last year?"
+   asks, about the speaker's own matters and with enough substance, is a fact: what the speaker works on. A short
+   question without a statement is none: "Where did I live last year?"
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -48,7 +48,7 @@ _OPENING = 8
 """Characters in which a sentence that asks begins with a statement of the speaker about themselves."""
 
 SHORT_QUESTION = 8
-"""Words of a question that tells nothing of what its speaker works on."""
+"""Words of a question that tells nothing about its speaker."""
 
 _TELLING = 2
 """Words with content below which a sentence of a kept message is left out."""

@@ -91,7 +91,7 @@ class Vocabulary:
         purposes: each finds what it holds for.
         places: each finds where a denial holds; in other statements a place is a value.
         coordinations: each finds a list, its last member in the group `y` and the others in `x`.
-        scheduled: marks of what is to happen at a time that has not come.
+        scheduled: marks of an event at a time that has not come.
         switches: marks of a change from one of several values to another one, for example "instead".
         actors: words by which a speaker says what they do.
         weekdays: days of the week.
