@@ -1,5 +1,6 @@
 """`forget`: shows memories, asks, and erases them."""
 
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -164,7 +165,7 @@ def forget(
         shown, report = prove_forgotten(shell, found, lambda: _forgotten(shell, found, selection))
     else:
         report = _forgotten(shell, found, selection)
-    _tell(report, _quoting(shell, found), shown, as_json=as_json)
+    _tell(report, _quoting(shell, found, user), shown, user=user, as_json=as_json)
     if report.left or not (shown is None or shown.holds):
         ctx.exit(REMAINS)
 
@@ -191,7 +192,7 @@ def _tell_dry(found: Sequence[Memory], *, as_json: bool) -> None:
         say(f"{_listed(found)}\nNothing was forgotten; without --dry-run, {counted(len(found), 'memory')} would be.")
 
 
-def _tell(report: ForgetReport, quoting: int | None, shown: Proof | None, *, as_json: bool) -> None:
+def _tell(report: ForgetReport, quoting: int | None, shown: Proof | None, *, user: str | None, as_json: bool) -> None:
     if as_json:
         say_json(
             {
@@ -208,7 +209,8 @@ def _tell(report: ForgetReport, quoting: int | None, shown: Proof | None, *, as_
     gone = counted(len(report.forgotten), "memory")
     say(f"Forgot {gone}: texts, vectors and the texts in the history are erased.")
     if quoting:
-        say(f"{counted(quoting, 'session')} may quote it; to erase that: beaver sessions forget WORDS")
+        whose = f" --user {shlex.quote(user)}" if user else ""
+        say(f"{counted(quoting, 'session')} may quote it; to erase that: beaver sessions forget WORDS{whose}")
     say(f"Erased rows and files: {_places(report.erased)}.")
     if report.left:
         say(f"Still there: {_places(report.left)}. Run `beaver memory check`, and forget again.", err=True)
@@ -238,11 +240,11 @@ def _forget_damaged(shell: Shell, selection: Selection, *, yes: bool, as_json: b
         say(f"Forgot {counted(len(gone), 'damaged memory')}.")
 
 
-def _quoting(shell: Shell, forgotten: Sequence[Memory]) -> int | None:
+def _quoting(shell: Shell, forgotten: Sequence[Memory], user: str | None) -> int | None:
     """Return how many stored sessions may still quote forgotten memories; `None` if that cannot be known."""
     texts = [text for each in forgotten for text in (each.title, each.narrative) if text]
     try:
-        return shell.quoting_sessions(texts)
+        return shell.quoting_sessions(texts, user=user)
     except BeaverError as error:
         say(f"It is unknown whether stored sessions quote what was forgotten. {error}", err=True)
         return None
