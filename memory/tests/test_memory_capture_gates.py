@@ -52,6 +52,8 @@ def test_a_plain_fact_is_admitted():
         (with_(steers_agent=True, external=True), ("approval", "queue", "external_origin")),
         (with_(external=True), None),
         (with_(kind="rule", steers_agent=True), ("approval", "queue", "rule_about_the_agent")),
+        (with_(kind="preference", steers_agent=True), ("approval", "queue", "rule_about_the_agent")),
+        (with_(kind="fact", steers_agent=True), ("approval", "queue", "rule_about_the_agent")),
         (with_(kind="rule", steers_agent=True, explicit=True), None),
         (with_(kind="rule"), None),
         (with_(confidence=0.1, explicit=True), None),
