@@ -27,7 +27,8 @@ def outdated(question: str, memories: Sequence[Memory]) -> frozenset[int]:
 
     Args:
         question: the words that the memories were found by.
-        memories: those of one owner that a turn would be given; at most some dozens.
+        memories: those that a turn would be given; at most some dozens. Only memories of one owner, and of one project
+            or of all projects, are compared.
     """
     asked = strong_words(question)
     return frozenset(
@@ -36,6 +37,8 @@ def outdated(question: str, memories: Sequence[Memory]) -> frozenset[int]:
 
 
 def _is_later(old: Memory, new: Memory) -> bool:
+    if old.owner != new.owner or (old.project != new.project and {old.scope, new.scope} != {"global"}):
+        return False
     if old.speaker and new.speaker and old.speaker != new.speaker:
         return False
     return _said_at(new) - _said_at(old) >= CLEARLY
