@@ -69,11 +69,23 @@ def test_a_question_for_many():
         ("Anna trinkt morgens immer grünen Tee.", "Anna trinkt morgens nie grünen Tee.", "given"),
         ("安娜每天早上都喝绿茶。", "安娜每天早上都喝绿茶", "repeated"),
         ("安娜每天早上都喝绿茶。", "安娜每天早上都不喝绿茶", "given"),
+        ("安娜每天坐公交车去市中心的办公室上班。", "本杰每天坐公交车去市中心的办公室上班。", "given"),
+        ("Anna takes the bus to the office in the city.", "Ben takes the bus to the office in the city.", "given"),
+        ("The team meets in the large room at two.", "The team meets in the large room at three.", "given"),
+        ("Ann flies from the Berlin office to Rome.", "Ann flies from Rome to the Berlin office.", "given"),
+        ("Ann can be called at home on Sundays.", "Ann can't be called at home on Sundays.", "given"),
+        ("Ann cannot be called at home on Sundays.", "Ann can be called at home on Sundays.", "given"),
+        ("Ann can be called at home on Sundays.", "Ann cannot be called at home on Sundays.", "given"),
+        ("Ann never eats fish at the office with Ben.", "Ann eats fish at the office with Ben.", "given"),
+        ("Ann writes the parser of the service in C.", "Ann writes the parser of the service in C++.", "given"),
+        ("Ann meets Ben for lunch.", "Ann meets Ben for lunch at two.", "given"),
+        ("Ann meets Ben for lunch at two.", "Ann meets Ben for lunch.", "repeated"),
+        ("tea " * 1_000 + "green", "tea " * 1_000 + "black", "given"),
         ("word " * 3 + " ".join(f"other{each}" for each in "abcdefghijklmn"), "word", "given"),
     ],
 )
 def test_repeats(one, other, expected):
-    """A memory that says the same as a better one is given once; a number or a denial makes it another one."""
+    """A memory that adds no word to a better one is given once; a name, a number or a denial makes it another one."""
     assert {1: "given", 2: expected} == reasons([hit(1, 0.9, one), hit(2, 0.7, other)])
 
 
