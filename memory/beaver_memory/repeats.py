@@ -28,7 +28,7 @@ _IDLE = frozenset(
 _TURNS = frozenset(
     """
     not no never without cannot neither nor nobody nothing none hardly rarely if unless except only stopped
-    nicht nie niemals nein kein keine keinem keinen keiner ohne weder nichts niemand kaum wenn falls außer nur
+    nicht nie niemals nein kein keine keinem keinen keiner ohne weder nichts niemand kaum wenn falls ausser nur
     不 没 沒 無 无 别 別 未 非 只 若
     """.split()  # noqa: SIM905 - words are read better as words
 )

@@ -152,6 +152,8 @@ def select(
     reasons: dict[int, str] = {}
     chosen = list(_distinct(list(_strong(ranked, policy, kind, said, reasons)), reasons))
     ordered = _spread(chosen) if kind.many else chosen
+    if kind.past:
+        ordered = _with_present(ordered, min(SURE, policy.most))
     reasons |= {hit.memory.id: GIVEN for hit in ordered[: policy.most]}
     reasons |= {hit.memory.id: LIMIT for hit in ordered[policy.most :]}
     return Selection(hits=tuple(ordered[: policy.most]), reasons=reasons)
@@ -188,6 +190,14 @@ def _distinct(ranked: Sequence[Hit], reasons: dict[int, str]) -> Iterator[Hit]:
             continue
         statements.append(statement)
         yield hit
+
+
+def _with_present(ranked: list[Hit], first: int) -> list[Hit]:
+    """Return hits with one that holds now among the first ones, if there is any."""
+    present = next((place for place, hit in enumerate(ranked) if hit.memory.valid_until is None), 0)
+    if present < first:
+        return ranked
+    return [*ranked[: first - 1], ranked[present], *ranked[first - 1 : present], *ranked[present + 1 :]]
 
 
 def _spread(ranked: Sequence[Hit]) -> list[Hit]:
