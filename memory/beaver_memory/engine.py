@@ -417,7 +417,7 @@ class MemoryEngine:
             return FORMULAS[query.formula](candidates, intent, now, self._weights, sought.scale)
 
         ranked, why = self._reranker.rank(found, rank, vectors, query.filters.tenant, until=sought.until)
-        ranked = measured(ranked, fit(found, found.whole, sought.scale))
+        ranked = measured(ranked, fit(found, sought.scale))
         chosen = hits(best_of(found, ranked, query), read, ranked.shares, query)
         cut = BY_WORDS if found.cosine is None else sought.scale.cut
         return Answer(

@@ -52,6 +52,8 @@ def test_a_plain_fact_is_admitted():
         (with_(steers_agent=True, external=True), ("approval", "queue", "external_origin")),
         (with_(external=True), None),
         (with_(kind="rule", steers_agent=True), ("approval", "queue", "rule_about_the_agent")),
+        (with_(kind="preference", steers_agent=True), ("approval", "queue", "rule_about_the_agent")),
+        (with_(kind="fact", steers_agent=True), ("approval", "queue", "rule_about_the_agent")),
         (with_(kind="rule", steers_agent=True, explicit=True), None),
         (with_(kind="rule"), None),
         (with_(confidence=0.1, explicit=True), None),
@@ -90,12 +92,18 @@ def test_recalled_references():
 
 
 def test_near_duplicates():
-    """A statement that says nearly the same is refused; another number is another statement."""
+    """A statement that says a little less is refused; another number or name is another statement."""
     known = "in spring my sister anna with husband kids dog cat moved from porto towards lisbon harbour"
+    known += " beside old red brick church near green park gate"
     here = attrs.evolve(HERE, known=(known,))
-    same, other = known.replace("harbour", "").capitalize(), known.replace("harbour", "12")
-    found = verdicts(gates(), with_(text=same), with_(text=other), here=here)
-    assert found == [("write", "refuse", "near_duplicate"), None]
+    texts = (
+        known.replace("harbour", "").capitalize(),
+        known.replace("harbour", "12"),
+        known.replace("anna", "eva"),
+        known,
+    )
+    found = verdicts(gates(), *(with_(text=each) for each in texts), here=here)
+    assert found == [("write", "refuse", "near_duplicate"), None, None, None]
 
 
 def test_three_in_a_turn():

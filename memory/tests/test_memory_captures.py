@@ -172,6 +172,20 @@ async def test_weak_statements_of_another_owner(memory):
     assert await memory.capture(MOVED_KEY, own=memory.own(owner=BOB)) == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "scope"),
+    [
+        ("I prefer short answers.", "global"),
+        ("I prefer short answers. I like tabs more than spaces.", "global"),
+        ("Our client ACME hosts its billing server in Frankfurt. I prefer short answers.", "project"),
+    ],
+)
+async def test_what_all_projects_see(memory, text, scope):
+    """A memory is seen by all projects only if each of its sentences is a preference."""
+    (item,) = await memory.capture(text, own=memory.own(project="shop"))
+    assert (await memory.get(item.id, project="shop", lapsed=True)).scope == scope
+
+
 async def test_dry_run(memory):
     """A dry run shows what would be captured, and stores nothing."""
     (item,) = await memory.capture(SISTER, dry_run=True)
@@ -537,6 +551,20 @@ async def test_undo(memory, clock):
     undone = await memory.runtime.undo(UndoRequest(own=memory.own()))
     assert ([each.title for each in undone.forgotten], undone.reopened) == (["I live in Lisbon now."], (old.id,))
     assert await memory.recall("Where do I live?") == ["I live in Berlin."]
+
+
+async def test_undo_of_corrections(memory, clock):
+    """Undo takes back one correction after another, the newest first, and then the capture that they corrected."""
+    (first,) = await memory.capture("I live in Lisbon.")
+    ids = [first.id]
+    for text in ("I live in Lisbon, in Alfama.", "I live in Lisbon, in Graça."):
+        clock.advance(60)
+        done = await memory.runtime.correct(CorrectRequest(ids=ids[-1:], text=text, own=memory.own()))
+        ids.append(done.id)
+    undone = [await memory.runtime.undo(UndoRequest(own=memory.own())) for _ in range(3)]
+    assert [([each.id for each in one.forgotten], one.reopened) for one in undone] == [
+        ([ids[2]], (ids[1],)), ([ids[1]], (ids[0],)), ([ids[0]], ()),
+    ]  # fmt: skip
 
 
 async def test_undo_has_bounds(memory):

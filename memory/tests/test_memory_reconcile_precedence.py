@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_memory.reconcile.precedence import CLEARLY, outdated
-from beaver_memory.records import Memory
+from beaver_memory.records import Memory, Owner
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -68,6 +68,22 @@ def test_a_newer_memory_of_another_speaker():
     """The words of another speaker outdate nothing."""
     said = "I live in Lisbon.", "I live in Porto."
     assert [set(), {1}] == [outdated("?", memories(*said, speaker=each)) for each in (("Ann", "Bob"), ("Ann", "Ann"))]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"owner": (Owner(user="ann"), Owner())}, set()),
+        ({"owner": (Owner(user="ann"), Owner(user="ann"))}, {1}),
+        ({"project": ("shop", "blog"), "scope": ("project", "project")}, set()),
+        ({"project": ("", "blog"), "scope": ("global", "project")}, set()),
+        ({"project": ("shop", "blog"), "scope": ("global", "global")}, {1}),
+        ({"project": ("shop", "shop"), "scope": ("global", "project")}, {1}),
+    ],
+)
+def test_a_newer_memory_of_another_place(fields, expected):
+    """A memory of another owner, for example a shared one, outdates nothing, nor does one that holds in one project."""
+    assert expected == outdated("?", memories("I live in Lisbon.", "I live in Porto.", **fields))
 
 
 def test_memories_of_one_moment():

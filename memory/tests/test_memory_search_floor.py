@@ -55,6 +55,15 @@ def test_among_others(engine):
     assert [] == found(engine, "Which office supplies does the school in Lisbon order for Christmas?")
 
 
+def test_a_long_memory_among_short_ones(engine):
+    """A long memory that has all words of a question fits it as well as a short one would."""
+    about = ("garden", "kitchen", "boat", "piano", "cellar", "attic", "bridge", "orchard", "harbour", "stable", "forge")
+    long = " ".join([*(f"They repaired the {each} with wood and rope." for each in about), OTHERS[3]])
+    engine.add([NewMemory(title=title) for title in (long, *OTHERS[:3], *(f"Note {each}." for each in about))])
+
+    assert [(long, 1.0)] == found(engine, "Who keeps the keys of the archive?")
+
+
 def test_a_long_prompt(engine):
     """A long prompt finds the memory that a part of it is about."""
     engine.add([NewMemory(title=title) for title in (STABLE, *OTHERS)])

@@ -13,39 +13,40 @@ from beaver_memory.search.relevance import LEAST, fit, measured
 SCALE = Scale(apart=0.5, alike=0.9)
 
 
-def found(lexical, cosine=None, embedded=None):
+def found(covered, whole, cosine=None, embedded=None):
     """Return candidates of which only these things are known."""
-    size, none = len(lexical), np.empty(0, "i8")
+    size, none = len(cosine or ()), np.empty(0, "i8")
     has = np.ones(size, bool) if embedded is None else np.array(embedded, bool)
     cosines = None if cosine is None else np.array(cosine, "f8")
     return Candidates(
-        columns={}, lexical=np.array(lexical, "f8"), cosine=cosines, embedded=has, earlier=none, later=none
-    )
+        columns={}, lexical=np.zeros(size), cosine=cosines, embedded=has, earlier=none, later=none,
+        covered=covered, whole=whole,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("candidates", "whole", "expected"),
+    ("candidates", "expected"),
     [
-        (found([1.0, 3.0]), 6.0, 0.5),
-        (found([7.0]), 6.0, 1.0),
-        (found([]), 6.0, 0.0),
-        (found([0.0]), 0.0, 0.0),
-        (found([1.0, 3.0], [0.8, 0.2]), 6.0, 0.625),
-        (found([3.0], [0.4]), 6.0, 0.25),
-        (found([3.0], [0.95]), 6.0, 0.75),
-        (found([0.0], [0.7]), 0.0, 0.5),
-        (found([3.0, 0.0], [0.9, 0.7], [False, True]), 6.0, 0.5),
-        (found([3.0, 0.0], [0.9, 0.7], [False, False]), 6.0, 0.5),
+        (found(3.0, 6.0), 0.5),
+        (found(7.0, 6.0), 1.0),
+        (found(0.0, 6.0), 0.0),
+        (found(0.0, 0.0), 0.0),
+        (found(3.0, 6.0, [0.8, 0.2]), 0.625),
+        (found(3.0, 6.0, [0.4]), 0.25),
+        (found(3.0, 6.0, [0.95]), 0.75),
+        (found(0.0, 0.0, [0.7]), 0.5),
+        (found(3.0, 6.0, [0.9, 0.7], [False, True]), 0.5),
+        (found(3.0, 6.0, [0.9, 0.7], [False, False]), 0.5),
     ],
 )
-def test_fit(candidates, whole, expected):
+def test_fit(candidates, expected):
     """It is the share of the query that the best one covers, what the nearest cosine means, or the mean of both."""
-    assert expected == pytest.approx(fit(candidates, whole, SCALE))
+    assert expected == pytest.approx(fit(candidates, SCALE))
 
 
 def test_fit_by_an_unknown_model():
     """With an unknown model the nearest cosine counts as a full fit."""
-    assert 0.75 == fit(found([3.0], [0.1]), 6.0, UNKNOWN)
+    assert 0.75 == fit(found(3.0, 6.0, [0.1]), UNKNOWN)
 
 
 @given(st.lists(st.floats(-0.125, 1.25, width=16), max_size=20), st.floats(0, 1))

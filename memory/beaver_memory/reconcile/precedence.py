@@ -27,25 +27,36 @@ def outdated(question: str, memories: Sequence[Memory]) -> frozenset[int]:
 
     Args:
         question: the words that the memories were found by.
-        memories: those of one owner that a turn would be given; at most some dozens.
+        memories: those that a turn would be given; at most some dozens. Only memories of one owner, and of one project
+            or of all projects, are compared.
     """
     asked = strong_words(question)
+    said = [(memory, claims_of(text_of(memory))) for memory in memories]
     return frozenset(
-        old.id for old in memories if any(_outdates(old, new, asked) for new in memories if _is_later(old, new))
+        old.id
+        for old, before in said
+        if 0 < len(before) <= MOST_STATEMENTS
+        and any(_outdates(before, after, asked) for new, after in said if _is_later(old, new))
     )
 
 
 def _is_later(old: Memory, new: Memory) -> bool:
+    if old.owner != new.owner or (old.project != new.project and {old.scope, new.scope} != {"global"}):
+        return False
     if old.speaker and new.speaker and old.speaker != new.speaker:
         return False
     return _said_at(new) - _said_at(old) >= CLEARLY
 
 
-def _outdates(old: Memory, new: Memory, asked: frozenset[str]) -> bool:
-    before, after = claims_of(text_of(old)), claims_of(text_of(new))
-    if not 0 < len(before) <= MOST_STATEMENTS:
-        return False
-    return all(any(_succeeds(earlier, later, asked) for later in after) for earlier in before)
+def _outdates(before: Sequence[Claim], after: Sequence[Claim], asked: frozenset[str]) -> bool:
+    return all(
+        any(_has_common(earlier, later) and _succeeds(earlier, later, asked) for later in after) for earlier in before
+    )
+
+
+def _has_common(earlier: Claim, later: Claim) -> bool:
+    """Return whether two statements can be about one thing: the cheap test of most pairs."""
+    return not earlier.content.isdisjoint(later.words) or not earlier.attributes.keys().isdisjoint(later.attributes)
 
 
 def _succeeds(earlier: Claim, later: Claim, asked: frozenset[str]) -> bool:

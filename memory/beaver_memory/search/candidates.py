@@ -73,7 +73,8 @@ class Candidates:
         cosine: the cosine of each unit with the query; `None` if the search used no vectors.
         embedded: which units have a vector.
         earlier, later: the places of its neighbours among the candidates, or -1.
-        whole: the score of a memory of usual length that has each term of the query.
+        whole: the weights of all terms of the query together, but of the rarest ones only if it is long.
+        covered: the most of these weights that one unit has, however long it is.
     """
 
     columns: dict[str, np.ndarray]
@@ -83,6 +84,7 @@ class Candidates:
     earlier: np.ndarray
     later: np.ndarray
     whole: float = 0.0
+    covered: float = 0.0
 
     @property
     def size(self) -> int:
@@ -123,7 +125,8 @@ def gather(
     )
     _note(looks, [np.concatenate(each) for each in near])
     whole = weighed[0].whole if weighed else 0.0
-    return _together(looks, with_vectors=query is not None, whole=whole)
+    together = _together(looks, with_vectors=query is not None)
+    return attrs.evolve(together, whole=whole, covered=max((look.covered() for look in looks), default=0.0))
 
 
 class _Look:
@@ -171,6 +174,10 @@ class _Look:
         """Return the scores of units by terms."""
         every = self.words.every
         return lexical.score(self.part.block, self.terms, units) if every is None else every[units]
+
+    def covered(self) -> float:
+        """Return the most of the weights of the terms that one of the units found by words has."""
+        return float(lexical.coverage(self.part.block, self.terms, self.words.units).max(initial=0.0))
 
     def cosines_of(self, units: np.ndarray) -> np.ndarray:
         """Return the cosines of units with the query."""
@@ -240,7 +247,7 @@ def _note(looks: Sequence[_Look], near: Sequence[np.ndarray]) -> None:
                     by_place[id(look.links), place[0]].chosen.append(np.array([place[1]], "i8"))
 
 
-def _together(looks: Sequence[_Look], *, with_vectors: bool, whole: float) -> Candidates:
+def _together(looks: Sequence[_Look], *, with_vectors: bool) -> Candidates:
     found = [(look, look.units()) for look in looks]
     signals = _joined([look.signals(units) for look, units in found])
     # The units of a single block are already in order.
@@ -256,7 +263,6 @@ def _together(looks: Sequence[_Look], *, with_vectors: bool, whole: float) -> Ca
         embedded=embedded,
         earlier=earlier,
         later=later,
-        whole=whole,
     )
 
 

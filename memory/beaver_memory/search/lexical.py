@@ -44,7 +44,7 @@ class Terms:
         lists: the slice of each term in the block's postings; an empty one for a term that does not occur.
         weights: the weight of each term: its rarity among all visible units.
         table: the value of each code of a posting.
-        whole: the score of a unit of mean length that has each term of the query once; see `_whole`.
+        whole: the weights of all terms together; see `_whole`.
     """
 
     lists: tuple[slice, ...]
@@ -131,6 +131,17 @@ def score(block: Block, terms: Terms, units: np.ndarray) -> np.ndarray:
             places = np.minimum(listed.searchsorted(units.astype(listed.dtype)), len(listed) - 1)
             hit = (listed[places] == units).nonzero()[0]
             found[hit] += terms.table[block.terms.codes[part][places[hit]]] * weight
+    return found
+
+
+def coverage(block: Block, terms: Terms, units: np.ndarray) -> np.ndarray:
+    """Return the weights of the terms that given units have, however long they are."""
+    found = np.zeros(len(units))
+    for part, weight in zip(terms.lists, terms.weights, strict=True):
+        listed = block.terms.units[part]
+        if len(listed):
+            places = np.minimum(listed.searchsorted(units.astype(listed.dtype)), len(listed) - 1)
+            found[listed[places] == units] += weight
     return found
 
 

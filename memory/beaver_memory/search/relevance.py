@@ -9,22 +9,21 @@ LEAST = 0.001
 """The score of the best result if nothing fits; results keep their order."""
 
 
-def fit(found: Candidates, whole: float, scale: Scale) -> float:
+def fit(found: Candidates, scale: Scale) -> float:
     """Return how well the best candidate fits the query, 0 to 1.
 
-    By words it is 1 if a memory of usual length has each word of the query, and less by the weights of the missing
+    By words it is 1 if a memory has each word of the query, however long it is, and less by the weights of the missing
     ones; by vectors it is the meaning of the nearest cosine for that model. With both it is their mean.
 
     Args:
         found: the candidates.
-        whole: the score of such a memory by words.
         scale: the meaning of the vectors' cosines.
     """
-    covered = min(1.0, float(found.lexical.max(initial=0.0)) / whole) if whole > 0 else 0.0
+    covered = min(1.0, found.covered / found.whole) if found.whole > 0 else 0.0
     if found.cosine is None or not found.embedded.any():
         return covered
     near = _near(float(found.cosine[found.embedded].max()), scale)
-    return (covered + near) / 2 if whole > 0 else near
+    return (covered + near) / 2 if found.whole > 0 else near
 
 
 def measured(ranked: Ranked, how_well: float) -> Ranked:

@@ -73,6 +73,15 @@ def test_long_memories_are_shortened(sentence, question):
     assert estimate_tokens(made.text) < 140
 
 
+def test_an_excerpt_of_chinese_text():
+    """The sentences of a Chinese excerpt stand beside each other without spaces."""
+    made = reference(
+        hit(3, title="我们每天早上开会。" * 40 + "安娜喝绿茶！本杰喝咖啡。" + "我们每天早上开会。" * 40), "谁喝绿茶？"
+    )
+
+    assert "早上开会。安娜喝绿茶！" in made.text
+
+
 def test_a_text_without_sentences_is_cut():
     """A long memory without an end of a sentence is shortened as well."""
     made = reference(hit(3, title="word " * 600), "word")

@@ -2,15 +2,14 @@
 
 import attrs
 
-from beaver_memory.capture.features import content_words
 from beaver_memory.capture.gates.verdict import Occasion, Verdict
 from beaver_memory.capture.records import Candidate
 from beaver_memory.capture.sentences import with_sentences
 from beaver_memory.capture.unmeant import unmeant
-from beaver_memory.capture.vocabulary import vocabulary_of
+from beaver_memory.repeats import Statement
 
 NEAR = 0.9
-"""The share of words in common from which two statements count as the same."""
+"""The share of the words of a known statement that a near duplicate has."""
 
 
 @attrs.frozen(kw_only=True)
@@ -51,9 +50,6 @@ def _was_forgotten(text: str, occasion: Occasion) -> bool:
 
 
 def _near(text: str, known: str) -> bool:
-    """Return whether two texts say nearly the same; a different number or name is another statement."""
-    ours, theirs = (content_words(each, vocabulary_of(each)) for each in (text, known))
-    either = ours | theirs
-    if not either or any(map(str.isdigit, "".join(ours ^ theirs))):
-        return False
-    return ours != theirs and len(ours & theirs) / len(either) >= NEAR
+    """Return whether a text says a little less than another one; the same words are a mention and no duplicate."""
+    one, other = Statement.of(text), Statement.of(known)
+    return one != other and one.is_in(other, share=NEAR)

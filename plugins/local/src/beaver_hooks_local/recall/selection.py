@@ -6,7 +6,7 @@ The number of hits follows their scores, as relations only, so that another form
 2. The three best hits are given if they have half of the floor, and the next ones, up to a limit, if they have a share
    of the best score. A question for a list or a count takes a smaller share, and more than two of one session only if
    no other session has any.
-3. A hit that says the same as a better one, or that the conversation already contains, is passed over.
+3. A hit that adds nothing to a better one, or that the conversation already contains, is passed over.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from beaver_hooks_local.recall.question_kind import ORDINARY, QuestionKind
 from beaver_memory.query import Hit
 from beaver_memory.reconcile.precedence import outdated
 from beaver_memory.records import Memory
-from beaver_memory.runtime.repeats import Statement, says_the_same
+from beaver_memory.repeats import Statement
 
 SURE = 3
 """The best hits, which need a share of the floor only, and not of the best score."""
@@ -152,6 +152,8 @@ def select(
     reasons: dict[int, str] = {}
     chosen = list(_distinct(list(_strong(ranked, policy, kind, said, reasons)), reasons))
     ordered = _spread(chosen) if kind.many else chosen
+    if kind.past:
+        ordered = _with_present(ordered, min(SURE, policy.most))
     reasons |= {hit.memory.id: GIVEN for hit in ordered[: policy.most]}
     reasons |= {hit.memory.id: LIMIT for hit in ordered[policy.most :]}
     return Selection(hits=tuple(ordered[: policy.most]), reasons=reasons)
@@ -182,12 +184,20 @@ def _distinct(ranked: Sequence[Hit], reasons: dict[int, str]) -> Iterator[Hit]:
     """Yield the hits that no better one repeats."""
     statements: list[Statement] = []
     for hit in ranked:
-        statement = Statement.of(hit.memory)
-        if any(says_the_same(statement, other) for other in statements):
+        statement = Statement.of(hit.memory.text)
+        if any(statement.is_in(other) for other in statements):
             reasons[hit.memory.id] = REPEATED
             continue
         statements.append(statement)
         yield hit
+
+
+def _with_present(ranked: list[Hit], first: int) -> list[Hit]:
+    """Return hits with one that holds now among the first ones, if there is any."""
+    present = next((place for place, hit in enumerate(ranked) if hit.memory.valid_until is None), 0)
+    if present < first:
+        return ranked
+    return [*ranked[: first - 1], ranked[present], *ranked[first - 1 : present], *ranked[present + 1 :]]
 
 
 def _spread(ranked: Sequence[Hit]) -> list[Hit]:
