@@ -2,10 +2,12 @@
 
 import attrs
 
+from beaver_memory.capture.features import content_words
 from beaver_memory.capture.gates.verdict import Occasion, Verdict
 from beaver_memory.capture.records import Candidate
 from beaver_memory.capture.sentences import with_sentences
 from beaver_memory.capture.unmeant import unmeant
+from beaver_memory.capture.vocabulary import vocabulary_of
 from beaver_memory.repeats import Statement
 
 NEAR = 0.9
