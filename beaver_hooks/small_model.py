@@ -4,6 +4,7 @@ Requests keep the rules of `beaver_toolkit.http`: one deadline, a limit of bytes
 imports httpx, so the host imports it only where the section is set.
 """
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -54,7 +55,7 @@ class HttpSmallModel:
 
     Args:
         settings: of the endpoint.
-        tell: receives each failure as the event `small_model_failed`.
+        tell: receives each failure as the event `small_model_failed`; a call that is cancelled is a `timeout`.
     """
 
     def __init__(self, settings: SmallModelSettings, *, tell: Tell) -> None:
@@ -68,16 +69,15 @@ class HttpSmallModel:
         Raises:
             SmallModelFailed: there is no answer that can be used.
         """
-        reply = await self._client.post(
-            self._url,
-            _body(self._settings.model, prompt, max_tokens),
-            headers=self._headers(),
-            seconds=self._settings.timeout_seconds,
-            most_bytes=MOST_BYTES,
-        )
+        try:
+            reply = await self._asked(_body(self._settings.model, prompt, max_tokens))
+        except asyncio.CancelledError:
+            # The plugin, or the host that closes, allows less time than the settings.
+            self._failed("timeout")
+            raise
         text = _text(reply.body) if reply.is_success and reply.failure is None else None
         if text is None:
-            raise self._failed(reply)
+            raise self._failed(_category(reply), reply.status)
         return text
 
     async def close(self) -> None:
@@ -88,8 +88,17 @@ class HttpSmallModel:
         key = self._settings.api_key
         return _HEADERS if key is None else {**_HEADERS, "Authorization": f"Bearer {key.reveal()}"}
 
-    def _failed(self, reply: Reply) -> SmallModelFailed:
-        error = SmallModelFailed(_category(reply), reply.status)
+    async def _asked(self, body: bytes) -> Reply:
+        return await self._client.post(
+            self._url,
+            body,
+            headers=self._headers(),
+            seconds=self._settings.timeout_seconds,
+            most_bytes=MOST_BYTES,
+        )
+
+    def _failed(self, category: str, status: int | None = None) -> SmallModelFailed:
+        error = SmallModelFailed(category, status)
         self._tell("small_model_failed", {"category": error.category, "status": error.status}, loudly=True)
         return error
 

@@ -1,7 +1,7 @@
 """`beaver doctor`: examines whether the stored state is sound, private and in use."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import click
@@ -17,7 +17,7 @@ from beaver_hooks.cli.text_format import counted
 from beaver_hooks.config.confirmations import read_record, record_path
 from beaver_hooks.config.paths import printable
 from beaver_hostspecs import ConfigurationError
-from beaver_toolkit.sqlite.losses import accept_losses
+from beaver_toolkit.sqlite.losses import accept_losses, losses_of
 
 
 @click.command(name="doctor")
@@ -40,16 +40,29 @@ def command(ctx: click.Context, *, as_json: bool, accepted: tuple[Path, ...], co
     The exit code is 0, or 1 if there is a problem.
     """
     set_up_log()
-    for path in accepted:
-        accept_losses(path)
+    findings = list(_accepted(accepted))
     looked = settings.look(config)
-    findings = [*versions.engines(), *versions.distributions(), *looked.findings, *confirmations(os.environ)]
+    findings += [*versions.engines(), *versions.distributions(), *looked.findings, *confirmations(os.environ)]
     findings += settings.small_model(looked.loaded) if looked.loaded is not None else []
     findings += stores.examine(looked.memories, os.environ)
     findings += _kept(looked)
     findings.append(files.free_space(looked.folder))
     report(findings, as_json=as_json)
     ctx.exit(exit_code(findings))
+
+
+def _accepted(paths: Collection[Path]) -> Iterator[Finding]:
+    """Accept the losses of databases, and yield how many commits are missing from each.
+
+    Raises:
+        UsageError: one of them has no loss; none is accepted.
+    """
+    for path in paths:
+        if not losses_of(path):
+            raise click.UsageError(f"There is no loss to accept: no commits are known to be missing from {path}.")
+    for path in paths:
+        count = sum(loss.commits for loss in accept_losses(path))
+        yield ok("accepted", f"{counted(count, 'commit')} of {printable(str(path))}")
 
 
 def confirmations(environment: Mapping[str, str]) -> list[Finding]:

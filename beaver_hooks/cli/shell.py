@@ -13,7 +13,7 @@ from beaver_hooks.cli.state import has_sessions, nothing_yet, session_named, ses
 from beaver_hooks.config import LoadedConfig
 from beaver_hooks.config.paths import printable
 from beaver_hooks.state_folder import plugin_folder
-from beaver_hostspecs import NotAllowed, StoredSession, UnknownPlugin
+from beaver_hostspecs import NotAllowed, PluginUnavailable, StoredSession, UnknownPlugin
 
 T = TypeVar("T")
 
@@ -43,10 +43,10 @@ class PluginShell:
             raise UnknownSession(nothing_yet(loaded.state_folder))
         return in_loop(_stored(loaded, beginning))
 
-    def quoting_sessions(self, texts: Sequence[str]) -> int:
-        """Return how many stored sessions have a message that holds all words of one of the texts."""
+    def quoting_sessions(self, texts: Sequence[str], *, user: str | None = None) -> int:
+        """Return how many stored sessions, of one user or of all, have a message with all words of one of the texts."""
         folder = configured(None).state_folder
-        return in_loop(_quoting(folder, texts)) if has_sessions(folder) else 0
+        return in_loop(_quoting(folder, texts, user)) if has_sessions(folder) else 0
 
     async def _call(self, loaded: LoadedConfig, function: Callable[[Any], Awaitable[T]]) -> T:
         async with opened(loaded) as engine:
@@ -62,20 +62,22 @@ async def _stored(loaded: LoadedConfig, beginning: str) -> StoredSession:
         return StoredSession(id=id_, user=user, trust=await engine.sessions.trust(id_), messages=found.messages)
 
 
-async def _quoting(folder: Path, texts: Sequence[str]) -> int:
+async def _quoting(folder: Path, texts: Sequence[str], user: str | None) -> int:
     async with sessions_in(folder) as store:
-        return await store.quoting(texts)
+        return await store.quoting(texts, user_id=user)
 
 
 def in_service(engine: EngineLoadResult, name: str) -> object:
     """Return a plugin that is in service.
 
     Raises:
-        UnknownPlugin: it is not in service; gives the reason.
+        PluginUnavailable: it could not be loaded; gives the reason.
+        UnknownPlugin: it is turned off, or not installed.
     """
     plugin = engine.plugin(name)
     if plugin is not None:
         return plugin
     health = engine.status.get(name)
     why = f"is {health}" if health is not None else "is not installed"
-    raise UnknownPlugin(f"the plugin `{name}` {why}; `beaver plugins` shows the state of every plugin", plugin=name)
+    kind = PluginUnavailable if health is not None and health.state == "unavailable" else UnknownPlugin
+    raise kind(f"the plugin `{name}` {why}; `beaver plugins` shows the state of every plugin", plugin=name)

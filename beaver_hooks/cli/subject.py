@@ -69,7 +69,7 @@ def export_command(
         show(json.dumps({"file": str(path), **report, "unrecorded": unrecorded}))
     else:
         show(f"Exported to {printable(str(output))}, which only you can read.")
-        _tell(summary, unrecorded)
+        _tell(summary, unrecorded, "Not exported")
     _leave(ctx, summary, unrecorded)
 
 
@@ -126,12 +126,14 @@ def _show(summary: Summary, *, as_json: bool, dry_run: bool, unrecorded: str = "
         show("Nothing was erased; this was a dry run.")
 
 
-def _tell(summary: Summary, unrecorded: str) -> None:
+def _tell(summary: Summary, unrecorded: str, head: str = "Still there") -> None:
     for line in _lines(summary):
         show(line)
     for name, each in summary.reports.items():
         for place, count in each.left.items():
-            show(f"Still there: {name}: {place} {count:,}.", err=True)
+            show(f"{head}: {name}: {place} {count:,}.", err=True)
+    if any(each.left for each in summary.reports.values()):
+        show("Run `beaver doctor`, which names damaged data with its remedy, and repeat the command.", err=True)
     for name, why in summary.failures.items():
         show(f"Not done: {name}: {why}", err=True)
     if unrecorded:

@@ -19,7 +19,7 @@ class SmallModelSettings:
         default=None, help='the credential, preferably as {"env": "NAME"}; local servers need none', validator=API_KEY
     )
     timeout_seconds: float = setting(
-        default=20.0, help="seconds that one answer may take, whatever a plugin allows", validator=positive()
+        default=6.0, help="seconds that one answer may take, whatever a plugin allows", validator=positive()
     )
     allow_insecure_http: bool = setting(
         default=False, help="whether texts of conversations may leave this machine unencrypted, by plain http"

@@ -241,7 +241,8 @@ class Shell(Protocol):
         """Return the result of `await function(plugin)`, with the plugin in service in an open host.
 
         Raises:
-            UnknownPlugin: the plugin is not in service; says why.
+            PluginUnavailable: the plugin could not be loaded; says why.
+            UnknownPlugin: the plugin is turned off, or not installed.
         """
 
     def folder(self) -> Path:
@@ -266,8 +267,10 @@ class Shell(Protocol):
             BeaverError: there is no such session, there are several, or the conversations cannot be read.
         """
 
-    def quoting_sessions(self, texts: Sequence[str]) -> int:
+    def quoting_sessions(self, texts: Sequence[str], *, user: str | None = None) -> int:
         """Return how many stored conversations have a message that holds all words of one of the texts.
+
+        Only those of `user` are counted, if one is given.
 
         A plugin that erases a text asks this, because answers may quote it. `beaver sessions forget` erases those.
 

@@ -236,8 +236,11 @@ class MemoryEngine:
     def erase_owner(self, owner: Owner) -> None:
         """Erase all that is stored of an owner, from all databases and files, whatever its project and session.
 
-        Its id stays, and of each memory that it existed and when it was forgotten: by these, other processes learn that
-        the memories are gone.
+        Damaged memories are erased too. The id of the owner stays, and of each memory that it existed and when it was
+        forgotten: by these, other processes learn that the memories are gone.
+
+        Raises:
+            StoreError: a database cannot be written, or cannot read a memory; the others are erased then.
         """
         every = Filters(owners=(owner,), lapsed=True, now=self._clock.now())
         for layer in self._layers():
@@ -250,6 +253,22 @@ class MemoryEngine:
             store.drop_summaries(owner)
             store.drop_capture_records(owner)
             layer.drop_owner(owner)
+        # Last: one that SQLite cannot read is an error.
+        for store in self.stores:
+            damaged = [row.id for row in store.damaged(owner) if row.kind == "memory" and isinstance(row.id, int)]
+            if damaged:
+                store.forget(damaged, every, now=self._clock.now())
+
+    def drop_evidence(self, memories: Iterable[Memory]) -> int:
+        """Erase the excerpts of the turns that memories rest on, from all memories of these turns.
+
+        An excerpt holds the words of each memory of its turn. Return how many memories had one.
+        """
+        turns: dict[Owner, set[str]] = {}
+        for each in memories:
+            if each.origin:
+                turns.setdefault(each.owner, set()).add(each.origin)
+        return sum(self.store.drop_evidence(*each, now=self._clock.now()) for each in turns.items())
 
     def mark_forgotten(self, memories: Iterable[Memory], texts_of: Callable[[Memory], Iterable[str]]) -> None:
         """Record the words of memories as forgotten, each in the database that holds it."""

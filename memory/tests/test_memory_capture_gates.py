@@ -52,6 +52,8 @@ def test_a_plain_fact_is_admitted():
         (with_(steers_agent=True, external=True), ("approval", "queue", "external_origin")),
         (with_(external=True), None),
         (with_(kind="rule", steers_agent=True), ("approval", "queue", "rule_about_the_agent")),
+        (with_(kind="preference", steers_agent=True), ("approval", "queue", "rule_about_the_agent")),
+        (with_(kind="fact", steers_agent=True), ("approval", "queue", "rule_about_the_agent")),
         (with_(kind="rule", steers_agent=True, explicit=True), None),
         (with_(kind="rule"), None),
         (with_(confidence=0.1, explicit=True), None),
@@ -146,6 +148,20 @@ def test_calls_of_a_model():
 def test_switch():
     """The switch refuses everything, even what the user asks for."""
     assert verdicts(gates(enabled=False), with_(explicit=True)) == [("switch", "refuse", "off")]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("I like rye. I prefer oat milk!", "forgotten_before"),
+        ("I like rye. Thanks a lot.", None),
+        ("Thanks a lot.", "forgotten_before"),
+    ],
+)
+def test_a_forgotten_sentence_beside_others(text, reason):
+    """A statement with a forgotten sentence is refused, unless it is one of several and says nothing by itself."""
+    here = attrs.evolve(HERE, was_forgotten={"I prefer oat milk!", "Thanks a lot."}.__contains__)
+    assert [reason and ("write", "refuse", reason)] == verdicts(gates(), with_(text=text), here=here)
 
 
 def test_evidence():

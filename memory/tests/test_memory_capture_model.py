@@ -114,7 +114,7 @@ def test_question_is_clipped_and_private():
     ("ask", "fallback"),
     [
         (lambda _: "no", "answer_not_json"),
-        (lambda _: 1 / 0, "model_failed_ZeroDivisionError"),
+        (lambda _: 1 / 0, "model_failed: error"),
         (lambda _: "{" * 1_000_000, "answer_too_long"),
     ],
 )

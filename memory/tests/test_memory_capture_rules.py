@@ -93,6 +93,25 @@ def test_a_question_is_not_a_request_to_remember():
     assert found("Do you remember that?") == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Where did I live last year?", "Do we use Docker?", "When is my dentist appointment on Monday?",
+        "Wo habe ich letztes Jahr gewohnt?", "Benutzen wir in Köln noch Docker und Jenkins?", "我去年住在哪里？",
+    ],
+)  # fmt: skip
+def test_a_short_question_is_no_statement(text):
+    """A short question that tells nothing yields nothing, although it is about the speaker's own matters."""
+    extracted = RULES.extract([Utterance(text=text)])
+    assert ([*extracted.candidates], [*extracted.weak]) == ([], [])
+
+
+def test_a_long_question_tells_what_the_speaker_works_on():
+    """A question of many words about the speaker's own matters is a fact."""
+    text = "How do I connect my Flask 2.3 budget tracker for our sports club in Graz to PostgreSQL 15 in March?"
+    assert found(text) == [("fact", text)]
+
+
 def test_statement_before_a_request():
     """Of a sentence that asks, the statement stays and the request goes."""
     text = "I'm building a budget tracker with Flask 2.3 and SQLite for my sister, can you help me plan it?"
@@ -181,6 +200,33 @@ def test_context_yields_nothing():
     """A text that was captured before is read as context only."""
     text = "My sister Anna moved to Lisbon in March 2024."
     assert RULES.extract([Utterance(text=text, is_context=True)]).candidates == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Antworte immer auf Deutsch.", "You must always answer in French.", "You should never use emojis in answers.",
+        "Sprich mich immer mit Du an.", "Du sollst immer kurz antworten.", "Duze mich bitte immer.",
+        "Verwende nie Emojis.", "Erkläre mir Code immer Schritt für Schritt.", "Halte deine Antworten kurz.",
+        "请总是用中文回答。", "你必须一律用中文回答。",
+    ],
+)  # fmt: skip
+def test_a_short_instruction_steers_the_agent(text):
+    """An instruction to the agent is found in each language, and known as one, whatever its kind."""
+    assert [each.steers_agent for each in RULES.extract([Utterance(text=text)]).candidates] == [True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The response time of the shop is 200 ms.", "Never been to Kyoto, but I love Japanese food.",
+        "Don't like mushrooms, and I am allergic to peanuts.", "We always deploy the shop on Tuesdays.",
+        "Immer wenn ich nach Wien fahre, besuche ich meine Schwester.",
+    ],
+)  # fmt: skip
+def test_a_statement_with_words_of_an_instruction(text):
+    """A statement that begins with a word of an instruction, or speaks of responses, does not steer the agent."""
+    assert [each.steers_agent for each in RULES.extract([Utterance(text=text)]).candidates] == [False]
 
 
 def test_instructions_to_the_agent():

@@ -172,6 +172,20 @@ async def test_weak_statements_of_another_owner(memory):
     assert await memory.capture(MOVED_KEY, own=memory.own(owner=BOB)) == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "scope"),
+    [
+        ("I prefer short answers.", "global"),
+        ("I prefer short answers. I like tabs more than spaces.", "global"),
+        ("Our client ACME hosts its billing server in Frankfurt. I prefer short answers.", "project"),
+    ],
+)
+async def test_what_all_projects_see(memory, text, scope):
+    """A memory is seen by all projects only if each of its sentences is a preference."""
+    (item,) = await memory.capture(text, own=memory.own(project="shop"))
+    assert (await memory.get(item.id, project="shop", lapsed=True)).scope == scope
+
+
 async def test_dry_run(memory):
     """A dry run shows what would be captured, and stores nothing."""
     (item,) = await memory.capture(SISTER, dry_run=True)
@@ -261,6 +275,51 @@ async def test_forgotten_words_are_not_captured_again(memory):
     assert {"stored"} == {each.outcome for each in asked}
 
 
+async def test_the_words_of_a_forgotten_memory_are_in_no_excerpt(tmp_path, clock):
+    """Forgetting a memory erases the excerpts of its turn from the other memories of the turn."""
+    location = SqliteLocation(state_folder=tmp_path, person_folder=tmp_path / "person")
+    location.person_folder.mkdir()
+    async with Learner(None, clock, location=location) as memory:
+        first, second = await memory.capture(f"We decided to use MySQL for the shop. {SISTER}")
+        (later,) = await memory.capture("We decided to use PostgreSQL for billing.", turn="t2")
+        report = await memory.runtime.forget(ForgetRequest(ids=[first.id], own=memory.own()))
+        left = [await memory.get(each.id) for each in (second, later)]
+        shown = [path.name for path in tmp_path.rglob("memory.db*") if b"Lisbon" in path.read_bytes()]
+
+    assert ("stored", "stored") == (first.outcome, second.outcome)
+    assert ["", "We decided to use PostgreSQL for billing."] == [each.evidence for each in left]
+    assert 2 == report.erased["evidence"]
+    assert ({}, []) == (dict(report.left), shown)
+
+
+async def test_an_unreadable_database_may_keep_excerpts(tmp_path, clock):
+    """With an unreadable database of the person a memory of the project is forgotten, and the database named as left."""
+    person = tmp_path / "person"
+    person.mkdir()
+    (person / "memory.db").write_bytes(b"no database" * 100)
+    location = SqliteLocation(state_folder=tmp_path, person_folder=person)
+    async with Learner(None, clock, location=location) as memory:
+        own = memory.own(project="shop")
+        captured = await memory.capture(SISTER, own=own)
+        written = NewMemory(title="Tea is at four.", owner=ANN, project="shop", scope="project")
+        (plain,) = (await memory.runtime.write(WriteRequest(memories=[written]))).outcomes
+        reports = [await memory.runtime.forget(ForgetRequest(ids=[id_], own=own)) for id_ in (captured[0].id, plain.id)]
+
+    assert [(captured[0].id,), (plain.id,)] == [each.forgotten for each in reports]
+    assert [{"unread databases": 1}, {}] == [dict(each.left) for each in reports]
+
+
+@pytest.mark.parametrize("choice", ["reject", "accept"])
+async def test_the_words_of_a_rejected_memory_are_in_no_excerpt(memory, choice):
+    """Rejecting a memory erases the excerpts of its turn from other memories, and accepting it erases none."""
+    tabs = Utterance(text="I prefer tabs over spaces in Python files.", turn="t1", external=True)
+    first, second = await memory.capture(tabs, Utterance(text=SISTER, turn="t1"))
+    kept, waiting = sorted((first, second), key=lambda each: each.outcome == "queued")
+    await memory.runtime.review(ReviewRequest(id=waiting.id, own=memory.own(), choice=choice))
+
+    assert {"reject": "", "accept": SISTER}[choice] == (await memory.get(kept.id)).evidence
+
+
 async def test_each_statement_of_a_forgotten_memory_is_known(memory):
     """Facts and sentences of a forgotten memory are not captured either, and a written one is stored again as before."""
     new = NewMemory(title="About Anna.", narrative=f"Well. {SISTER}", facts=(RULE,), owner=ANN)
@@ -271,6 +330,16 @@ async def test_each_statement_of_a_forgotten_memory_is_known(memory):
 
     assert [("gated", "write: forgotten_before")] * 2 == [(each.outcome, each.reason) for each in items]
     assert ["stored"] == [each.outcome for each in written.outcomes]
+
+
+async def test_forgotten_words_beside_other_words_are_known(memory):
+    """A statement is refused if one of its sentences was forgotten, also with other sentences in a title or a fact."""
+    new = NewMemory(title=f"So it is. {SISTER}", facts=(f"Well. {RULE}",), owner=ANN)
+    (kept,) = (await memory.runtime.write(WriteRequest(memories=[new]))).outcomes
+    await memory.runtime.forget(ForgetRequest(ids=[kept.id], own=memory.own()))
+    items = await memory.capture(f"I prefer tea over coffee in the morning. {SISTER}", RULE)
+
+    assert [("gated", "write: forgotten_before")] * 2 == [(each.outcome, each.reason) for each in items]
 
 
 async def test_words_are_forgotten_where_the_memory_held(tmp_path, clock):
@@ -482,6 +551,20 @@ async def test_undo(memory, clock):
     undone = await memory.runtime.undo(UndoRequest(own=memory.own()))
     assert ([each.title for each in undone.forgotten], undone.reopened) == (["I live in Lisbon now."], (old.id,))
     assert await memory.recall("Where do I live?") == ["I live in Berlin."]
+
+
+async def test_undo_of_corrections(memory, clock):
+    """Undo takes back one correction after another, the newest first, and then the capture that they corrected."""
+    (first,) = await memory.capture("I live in Lisbon.")
+    ids = [first.id]
+    for text in ("I live in Lisbon, in Alfama.", "I live in Lisbon, in Graça."):
+        clock.advance(60)
+        done = await memory.runtime.correct(CorrectRequest(ids=ids[-1:], text=text, own=memory.own()))
+        ids.append(done.id)
+    undone = [await memory.runtime.undo(UndoRequest(own=memory.own())) for _ in range(3)]
+    assert [([each.id for each in one.forgotten], one.reopened) for one in undone] == [
+        ([ids[2]], (ids[1],)), ([ids[1]], (ids[0],)), ([ids[0]], ()),
+    ]  # fmt: skip
 
 
 async def test_undo_has_bounds(memory):

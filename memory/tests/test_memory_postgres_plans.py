@@ -136,6 +136,7 @@ def use(store):
     store.summaries(OWNER, limit=3)
     store.drop_summaries(OWNER, ["s"])
     store.footprint(ids, tenant="acme")
+    store.drop_evidence(OWNER, ["t"], now=NOW)
     use_capture(store)
     use_queue(store.queue)
     store.versions([OWNER], "m")

@@ -132,11 +132,12 @@ async def test_no_operation_shows_the_memories_of_another_owner(place, runtime):
     assert {"The key is under the mat."} == await titles(runtime, place.sees())
 
 
-@pytest.mark.parametrize("field", TEXTS)
+@pytest.mark.parametrize("field", [*TEXTS, "project", "agent", "speaker"])
 def test_a_secret_is_refused_in_every_text(field):
     """The gate of writes refuses a secret in each field of text, names its kind and not its value."""
     text = "It is password=hunter2"
-    fields = {"title": "A note.", field: text if field in ("title", "narrative", "summary", "evidence") else (text,)}
+    is_tuple = isinstance(getattr(NewMemory(title="A note."), field), tuple)
+    fields = {"title": "A note.", field: (text,) if is_tuple else text}
     refusal = WriteGate(Redactor()).refusal(NewMemory(**fields))
     assert (True, False) == ("(password)" in refusal.sentence, "hunter2" in refusal.sentence)
 
@@ -149,6 +150,12 @@ def test_names_and_ids_may_look_random():
     assert [None, "secret"] == [
         gate.refusal(ids), gate.refusal(NewMemory(title="A note.", session=canary.reveal())).code,
     ]  # fmt: skip
+
+
+def test_a_name_may_be_an_address_or_a_number():
+    """An e-mail address and a card number are no secrets as names."""
+    memory = NewMemory(title="A note.", speaker="ada@example.org", project="4111111111111111")
+    assert WriteGate(Redactor(Policy(emails=True))).refusal(memory) is None
 
 
 def test_people_are_refused_if_the_policy_wants_it():

@@ -301,3 +301,33 @@ def test_a_damaged_memory_is_forgotten(whole, tmp_path, column):
         assert [id_] == store.forget([id_], looking(owners=(owner,)), now=NOW)
         assert [] == store.check()
         assert COUNT // 2 - 1 == store.count(owner) == len(store.recent(looking(owners=(owner,)), limit=COUNT))
+
+
+def test_a_damaged_memory_loses_the_excerpt_of_a_turn(tmp_path):
+    """An excerpt is erased from a memory that fails its checksum too, and its other columns stay as they are."""
+    path = tmp_path / "memory.db"
+    turn = {"owner": ANN, "origin": "t1", "evidence": "said so"}
+    with contextlib.closing(SqliteStore.open(path)) as store:
+        store.add([new("damaged", **turn), new("whole", **turn)], now=NOW)
+        with contextlib.closing(apsw.Connection(str(path))) as connection:
+            connection.execute("UPDATE observations SET title = 'other' WHERE id = 1")
+            dropped = store.drop_evidence(ANN, ["t1"], now=NOW)
+            rows = connection.execute("SELECT title, evidence FROM observations ORDER BY id").fetchall()
+
+    assert (2, [("other", ""), ("whole", "")]) == (dropped, rows)
+
+
+def test_an_unreadable_memory_keeps_no_other_excerpt(tmp_path):
+    """If SQLite cannot read a memory, the excerpts of its turn are erased from the other memories, and it is noted."""
+    path, noted = tmp_path / "memory.db", []
+    turn = {"owner": ANN, "origin": "t1", "evidence": "said so"}
+    with contextlib.closing(SqliteStore.open(path)) as store:
+        store.add([new("long", **turn, narrative=f"{'a' * 9000}END{'z' * 9000}"), new("whole", **turn)], now=NOW)
+    content = bytearray(path.read_bytes())
+    content[content.index(b"END" + b"z" * 50) // PAGE * PAGE] ^= 0x80
+    path.write_bytes(content)
+    with contextlib.closing(SqliteStore.open(path, damaged=noted.append)) as store:
+        dropped = store.drop_evidence(ANN, ["t1"], now=NOW)
+        left = store.get([2], looking(owners=(ANN,)))
+
+    assert (1, [""], True) == (dropped, [each.evidence for each in left], bool(noted))

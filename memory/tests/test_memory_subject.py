@@ -5,6 +5,7 @@ import json
 import uuid
 from datetime import timedelta
 
+import apsw
 import attrs
 import postgres_server
 import psycopg
@@ -20,7 +21,7 @@ from beaver_memory.runtime import subject as subject_module
 from beaver_memory.runtime.factory import open_engine
 from beaver_memory.runtime.file_scan import files_below, needles_of, traces_in
 from beaver_memory.runtime.profile import PostgresLocation, Profile, RuntimeServices, SqliteLocation
-from beaver_memory.runtime.subject import MARKS, OTHER_PROJECTS, OTHER_USERS, SERVER_ROWS, SubjectMemory
+from beaver_memory.runtime.subject import DAMAGED, MARKS, OTHER_PROJECTS, OTHER_USERS, SERVER_ROWS, SubjectMemory
 from beaver_memory.store.turn_queue import QueuedTurn
 from beaver_memory.testing.store_cases.kit import NOW
 
@@ -140,6 +141,28 @@ def test_the_data_of_one_person_is_exported_and_erased(memory, kind, tmp_path):
     assert [] == list(seen)
 
 
+def damage(location):
+    """Change the text of one memory of the user without its checksum."""
+    change = f"UPDATE {{}} SET title = 'other' WHERE title = '{word_of(ANN)} one again'"  # noqa: S608 - names of this module
+    if isinstance(location, PostgresLocation):
+        with psycopg.connect(location.url.reveal(), autocommit=True) as connection:
+            return connection.execute(change.format(f"{location.schema}.texts")).rowcount
+    with contextlib.closing(apsw.Connection(str(location.database))) as connection:
+        connection.execute(change.format("observations"))
+        return connection.changes()
+
+
+def test_a_damaged_memory_is_not_exported_and_is_erased(memory, tmp_path):
+    """The report of an export counts a memory that fails its checksum as left, and names the remedy; it is erased."""
+    damaged = damage(memory.location)
+    report, files = exported(memory, ANN, tmp_path / "out")
+    erased = memory.erase(ANN)
+
+    assert (1, 2) == (damaged, len(files["memories.jsonl"].splitlines()))
+    assert ({"damaged memories": 1}, DAMAGED) == (dict(report.left), report.unreached[0])
+    assert ({}, {}, 3) == (dict(erased.left), dict(memory.count(ANN).places), erased.places["memories"])
+
+
 @pytest.mark.parametrize("kind", [sqlite], indirect=True)
 def test_data_that_another_process_writes_meanwhile_is_erased_too(memory, monkeypatch):
     """A memory that comes between two steps of an erasure is erased in the next round, or named as left."""
@@ -158,6 +181,24 @@ def test_data_that_another_process_writes_meanwhile_is_erased_too(memory, monkey
     left = memory.erase(ANN)
 
     assert ({}, {"memories": 1}) == (dict(overtaken.left), dict(left.left))
+
+
+@pytest.mark.parametrize("kind", [sqlite], indirect=True)
+def test_an_unreadable_memory_is_an_error(memory):
+    """If SQLite cannot read a memory, the error says so after all others were erased."""
+    engine = open_engine(PROFILE, memory.location, memory.services).engine
+    with contextlib.closing(engine):
+        engine.add(
+            NewMemory(title="long", scope="project", narrative=f"{'a' * 9000}END{'z' * 9000}", owner=owner_of(ANN))
+        )
+    path = memory.location.database
+    content = bytearray(path.read_bytes())
+    content[content.index(b"END" + b"z" * 50) // 4096 * 4096] ^= 0x80
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match="is damaged"):
+        memory.erase(ANN)
+
+    assert {"memories": 1} == dict(memory.count(ANN).places)
 
 
 @pytest.mark.parametrize("kind", [sqlite], indirect=True)

@@ -207,12 +207,25 @@ def test_accepting_a_loss(path, tmp_path):
     copy = crashed(path, tmp_path / "copy")
     flip(beside(copy, "-wal"), 32 + FRAME * 4)
     texts_in(copy)
-    accept_losses(copy)
+    others = {"notes.db-wal.mine", "notes.db-wal.damaged-mine"}
+    for name in others:
+        copy.with_name(name).touch()
+    told = losses_of(copy)
 
-    assert ([], {"notes.db", ".notes.db.commits"}) == (
+    assert (told, [], {"notes.db", ".notes.db.commits", *others}) == (
+        accept_losses(copy),
         losses_of(copy),
         {each.name for each in copy.parent.iterdir()},
     )
+
+
+def test_accepting_no_loss(tmp_path):
+    """Where there is no notice, nothing is accepted, and nothing is deleted."""
+    for name in ("notes.db", "notes.db-wal.damaged-7"):
+        (tmp_path / name).touch()
+
+    assert [] == accept_losses(tmp_path / "notes.db")
+    assert {"notes.db", "notes.db-wal.damaged-7"} == {each.name for each in tmp_path.iterdir()}
 
 
 def test_dropping_the_damaged_logs_keeps_the_notice(path, tmp_path):

@@ -37,13 +37,14 @@ def _text(connection: "apsw.Connection", number: int) -> str:
     return decode(connection.execute(SQL["text_of_message"], (number,)).get or b"")
 
 
-def quoting(connection: "apsw.Connection", texts: Iterable[str]) -> int:
-    """Return how many sessions have a message that holds all words of one of the texts."""
+def quoting(connection: "apsw.Connection", texts: Iterable[str], scope: SearchScope) -> int:
+    """Return how many sessions of a scope have a message that holds all words of one of the texts."""
     found = set[int]()
     for text in texts:
         wanted = query_terms(text, MOST_TERMS)
         if wanted:
-            found.update(session for (session,) in connection.execute(SQL["quoting_sessions"], (all_of(wanted),)))
+            rows = connection.execute(SQL["quoting_sessions"], (scope.limit(all_of(wanted)),))
+            found.update(session for (session,) in rows)
     return len(found)
 
 

@@ -224,10 +224,10 @@ class SessionStore:
         """Return the messages that hold all of some words, which `forget` would erase with their turns."""
         return await self._run(lambda work: work.holding(words=words, user=user_id))
 
-    async def quoting(self, texts: Sequence[str]) -> int:
-        """Return how many sessions have a message that holds all words of one of the texts."""
+    async def quoting(self, texts: Sequence[str], *, user_id: str | None = None) -> int:
+        """Return how many sessions, of one user or of all, have a message that holds all words of one of the texts."""
         given = tuple(texts)
-        return await self._run(lambda work: work.quoting(given))
+        return await self._run(lambda work: work.quoting(given, user=user_id))
 
     async def export(self, session_id: str | None = None) -> AsyncIterator[str]:
         """Yield one session, or all of them, as JSON lines without line ends; each session is consistent."""

@@ -158,10 +158,10 @@ class Work:
             connection.execute(SQL["optimise_words"])
         self._empty_log()
 
-    def quoting(self, texts: Sequence[str]) -> int:
+    def quoting(self, texts: Sequence[str], *, user: str | None) -> int:
         """Return how many sessions hold all words of one of the texts in a message."""
         with self._moment():
-            return erasure.quoting(self._connection, texts)
+            return erasure.quoting(self._connection, texts, _of_user(user))
 
     def holding(self, *, words: str, user: str | None) -> tuple[SearchHit, ...]:
         """Return the messages that hold all words, the oldest first."""

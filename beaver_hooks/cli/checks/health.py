@@ -71,5 +71,5 @@ def _kept(name: str, body: Mapping[str, Any], absence: Absence, *, wanted: bool)
     if gone:
         return ok(f"plugin {name}", gone)
     if not health.suspension.active and {*health.faults.values()} == {LOSSES}:
-        return ok(f"plugin {name}", "its last start missed commits; a loss that you have not accepted is listed above")
+        return ok(f"plugin {name}", "its last start missed commits; until you accept the loss, a problem names it")
     return examine(name, health, wanted=wanted, degraded="problem")

@@ -26,12 +26,20 @@ def examine(loaded: LoadedConfig) -> Iterator[Finding]:
             folders = dict.fromkeys((loaded.state_folder, loaded.person_folder))
             words = [str(each / PLUGINS / name) for each in folders]
             database = section.get("databasePath")
-            yield from _of_plugin(name, [*words, *(["--database", database] if isinstance(database, str) else [])])
+            words += ["--database", database] if isinstance(database, str) else []
+            yield from _of_plugin(name, [*words, *_redacted(section)])
 
 
 def _is_on_server(section: Mapping[str, Any]) -> bool:
     store = section.get("store")
     return isinstance(store, Mapping) and "postgres" in store
+
+
+def _redacted(section: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the options for what else is a secret by the settings of a memory."""
+    settings = section.get("redaction")
+    if isinstance(settings, Mapping):
+        yield from (f"--redact={kind}" for kind, wanted in settings.items() if wanted is True)
 
 
 def _of_plugin(name: str, words: list[str]) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ import attrs
 
 from beaver_memory.capture.contract import AnswerError, candidates_of, question
 from beaver_memory.capture.gates.budget import Ask, BudgetSpentError
+from beaver_memory.capture.model_breaker import ModelPausedError, category_of
 from beaver_memory.capture.records import Candidate, Extraction, Utterance
 from beaver_memory.capture.rules import EXTRACTED, RuleExtractor
 from beaver_memory.capture.vocabulary import vocabulary_of
@@ -41,8 +42,10 @@ class ModelExtractor:
             return self._fallen_back(said, "model_budget_spent")
         except AnswerError as error:
             return self._fallen_back(said, error.reason)
+        except ModelPausedError as error:
+            return self._fallen_back(said, f"model_paused: {error.category}")
         except Exception as error:  # noqa: BLE001 - a model fails in every way; the reason is in the result
-            return self._fallen_back(said, f"model_failed_{type(error).__name__}")
+            return self._fallen_back(said, f"model_failed: {category_of(error)}")
         return Extraction(candidates=found, extractor="model")
 
     def _fallen_back(self, said: Sequence[Utterance], reason: str) -> Extraction:

@@ -5,7 +5,8 @@
 3. A message whose features reach the least confidence becomes one candidate of the kind of its strongest phrase. Rules,
    decisions, fixes and to-dos in it, which hold by themselves, become candidates of their own.
 4. Of a sentence that asks, the statement before the request is kept, and the request left out. A message that only
-   asks, about the speaker's own matters and with enough substance, is a fact: what the speaker works on.
+   asks, about the speaker's own matters and with enough substance, is a fact: what the speaker works on. A short
+   question without a statement is none: "Where did I live last year?"
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -45,6 +46,9 @@ _MOST_WORDS = 12
 _LONGEST_WORD = 40
 _OPENING = 8
 """Characters in which a sentence that asks begins with a statement of the speaker about themselves."""
+
+SHORT_QUESTION = 8
+"""Words of a question that tells nothing about its speaker."""
 
 _TELLING = 2
 """Words with content below which a sentence of a kept message is left out."""
@@ -136,7 +140,7 @@ def _parts(sentence: Sentence, words: Vocabulary) -> Iterator[Sentence]:
     """Yield the statement of a sentence that asks, and its request; any other sentence as it is."""
     request = words.request.search(sentence.text) if sentence.is_question else None
     if request is None:
-        opens = words.own.search(sentence.text[:_OPENING])
+        opens = words.own.search(sentence.text[:_OPENING]) and not _only_asks(sentence.text, words)
         yield attrs.evolve(sentence, is_question=sentence.is_question and not opens)
         return
     yield Sentence(text=sentence.text[: request.start()])
@@ -148,7 +152,14 @@ def _meant(said: Sequence[Sentence], words: Vocabulary) -> Sequence[Sentence]:
     if any(not each.is_question and _tells(each.text, words) for each in said):
         return said
     asks = [each for each in said if each.is_question and words.own.search(each.text)]
+    asks = [each for each in asks if not _only_asks(each.text, words)]
     return [attrs.evolve(each, is_question=False) for each in asks] + list(said) if asks else said
+
+
+def _only_asks(question: str, words: Vocabulary) -> bool:
+    """Return whether a question is short, and begins as one."""
+    is_short = len(words.word.findall(question)) <= SHORT_QUESTION * words.characters_per_word
+    return is_short and words.questions.search(question) is not None
 
 
 def _kept(said: Sequence[Sentence], features: Features, words: Vocabulary) -> Iterator[Candidate]:

@@ -89,3 +89,8 @@ def sentences(text: str) -> list[Sentence]:
         if len(found) == MOST:
             break
     return found
+
+
+def with_sentences(text: str) -> tuple[str, ...]:
+    """Return a text and its sentences, each once."""
+    return tuple(dict.fromkeys((text, *(each.text for each in sentences(text)))))

@@ -13,12 +13,15 @@ class Attribute:
         subject: the words that name its subject; none for the speaker.
         value: the words of its value, in order.
         of_things, marked: see `Family`.
+        described, ending: its value is a description or an end; see `Family.descriptions` and `Family.endings`.
     """
 
     subject: frozenset[str]
     value: tuple[str, ...]
     of_things: bool
     marked: bool = False
+    described: bool = False
+    ending: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -48,6 +51,7 @@ class Claim:
         denies: it denies something, and does not say that it has ended.
         perfect: see `Vocabulary`.
         conditions, purposes, places: the words that tell when, for what and where it holds; see `Vocabulary`.
+        parts: the words of each member of its lists: of "guitar and piano", those of "guitar" and of "piano".
         habit: it says what the speaker does on a day of the week.
         changes_otherwise: it has a mark of a change beside that something is new.
         changes, switches, additive, ends, past, planned, happened, several: see `Vocabulary`; the words of another
@@ -78,6 +82,7 @@ class Claim:
     conditions: frozenset[str] = frozenset()
     purposes: frozenset[str] = frozenset()
     places: frozenset[str] = frozenset()
+    parts: tuple[frozenset[str], ...] = ()
     habit: bool = False
     changes_otherwise: bool = False
     changes: bool = False

@@ -96,10 +96,17 @@ def _claim(statement: str) -> Claim:
         conditions=known.words_found(known.conditions, bare),
         purposes=known.words_found(known.purposes, bare),
         places=known.words_found(known.places, _CLAUSE_ENDS.split(bare)[0]),
+        parts=_parts(known, bare),
         habit=known.actors.search(bare) is not None and known.weekdays.search(bare) is not None,
         several=frozenset(known.words(" ".join(match[0] for match in known.several.finditer(statement)))),
         **_marks(known, statement, bare),
     )
+
+
+def _parts(known: Vocabulary, bare: str) -> tuple[frozenset[str], ...]:
+    lists = (match for expression in known.coordinations for match in expression.finditer(bare))
+    members = (each for match in lists for each in (*match["x"].split(","), match["y"]))
+    return tuple(filter(None, (frozenset(known.words(each)) for each in members)))
 
 
 def _relation(known: Vocabulary, statement: str) -> int | None:
@@ -115,7 +122,8 @@ def _subject_name(known: Vocabulary, statement: str, names: frozenset[str]) -> s
 def _marks(known: Vocabulary, statement: str, bare: str) -> dict[str, bool]:
     found = {"changes": known.changes, "switches": known.switches, "ends": known.endings, "happened": known.events}
     marks = {name: expression.search(statement) is not None for name, expression in found.items()}
-    quoted = known.quotes.search(statement) is not None
+    # "I'm moving to Porto next month": the time is an aside.
+    quoted = any(expression.search(statement) for expression in (known.quotes, known.scheduled))
     # Asides such as "if you ask me" look like these.
     found = {"additive": known.additions, "past": known.past, "planned": known.plans}
     marks |= {name: expression.search(bare) is not None for name, expression in found.items()}
@@ -137,7 +145,15 @@ def _attributes(known: Vocabulary, bare: str, *, own: bool, kin: frozenset[str])
                 subject = _subject(known, family, match, own=own, kin=kin)
                 yield (
                     family.name,
-                    Attribute(subject=subject, value=value, of_things=family.of_things, marked=family.marked),
+                    Attribute(
+                        subject=subject,
+                        value=value,
+                        of_things=family.of_things,
+                        marked=family.marked,
+                        described=family.descriptions.search(f"{bare[match.start() : match.start('v')]}|{match['v']}")
+                        is not None,
+                        ending=family.endings.search(bare) is not None,
+                    ),
                 )
                 break
 

@@ -11,8 +11,8 @@ import attrs
 
 from beaver_memory.reconcile.claim import NO_CLAIM, Attribute, Claim
 from beaver_memory.reconcile.findings import Finding
-from beaver_memory.reconcile.scopes import denies_a_part, gives_up_a_part, is_narrower
-from beaver_memory.reconcile.topics import apart, by_topic, differ_in_relation
+from beaver_memory.reconcile.scopes import denies_a_part, gives_up_a_part, is_narrower, leaves_members
+from beaver_memory.reconcile.topics import apart, by_topic, differ_in_relation, of_other_kinds
 
 MOST_WORDS = 8
 """Words of statements whose forms are compared."""
@@ -94,7 +94,7 @@ def _by_replacement(earlier: Claim, later: Claim) -> Finding | None:
     enough = len(given_up) if later.language == "zh" else 2 * len(given_up)
     # "I have a new phone", and "I got rid of my old phone".
     is_other = bool(earlier.renewed & given_up and later.contrasts - earlier.contrasts)
-    if later.ends and gives_up_a_part(later, earlier):
+    if (later.ends and gives_up_a_part(later, earlier)) or leaves_members(later, earlier):
         return None
     if given_up and enough >= len(later.replaced) and not earlier.ends and not is_other:
         return Finding(verdict="DELETE", reason="replaced")
@@ -106,6 +106,8 @@ def _by_attribute(earlier: Claim, later: Claim) -> Finding | None:
     for name in earlier.attributes.keys() & later.attributes.keys():
         before, after = earlier.attributes[name], later.attributes[name]
         if not _same_subject(earlier, later, before, after) or not _is_single(name, earlier, later):
+            continue
+        if of_other_kinds(before, after) or (before.described and not later.changes):
             continue
         if earlier.ends or (later.ends and not later.changes):
             denial, other = (later, earlier) if later.ends else (earlier, later)

@@ -17,8 +17,17 @@ def is_narrower(later: Claim, earlier: Claim) -> bool:
 
 
 def denies_a_part(denial: Claim, other: Claim) -> bool:
-    """Return whether a denial names a condition, a purpose or a place that the other statement does not name."""
-    return bool(_limits(denial)) and not _limits(denial) & other.content
+    """Return whether a denial leaves a part of the other statement true.
+
+    It names a condition, a purpose or a place that the other statement does not name, or only some members of a list.
+    """
+    return leaves_members(denial, other) or (bool(_limits(denial)) and not _limits(denial) & other.content)
+
+
+def leaves_members(denial: Claim, other: Claim) -> bool:
+    """Return whether a denial names only some members of a list: "We no longer use Kubernetes" of two tools."""
+    named = [not each.isdisjoint(denial.content) for each in other.parts]
+    return any(named) and not all(named)
 
 
 def gives_up_a_part(later: Claim, earlier: Claim) -> bool:

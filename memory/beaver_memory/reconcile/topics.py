@@ -4,7 +4,7 @@ No vocabulary has all attributes. So a marked change ends an earlier statement t
 enough of their other words in common, and each of them gives another value of the same kind.
 """
 
-from beaver_memory.reconcile.claim import Claim
+from beaver_memory.reconcile.claim import Attribute, Claim
 from beaver_memory.reconcile.findings import Finding
 
 MOST_WORDS = 10
@@ -37,7 +37,15 @@ def by_topic(earlier: Claim, later: Claim) -> Finding | None:
 
 def apart(earlier: Claim, later: Claim) -> bool:
     """Return whether both are about different people or things of a kind, or the later one about a value."""
+    common = earlier.attributes.keys() & later.attributes.keys()
+    if any(of_other_kinds(earlier.attributes[name], later.attributes[name]) for name in common):
+        return True
     return _contrasted(earlier, later) or _of_other_people(earlier, later) or _about_value(earlier, later)
+
+
+def of_other_kinds(before: Attribute, after: Attribute) -> bool:
+    """Return whether one value is a description or an end, and the other one is not: a city, and "a small flat"."""
+    return (before.described, before.ending) != (after.described, after.ending)
 
 
 def _contrasted(earlier: Claim, later: Claim) -> bool:

@@ -162,7 +162,9 @@ class CorrectReport:
 
 @attrs.frozen(kw_only=True)
 class UndoRequest:
-    """Forgets the memories of the last captured turn, or a later one that superseded others; those hold again.
+    """Forgets the memories of the last captured turn, or a later correction or contradiction; what it ended holds.
+
+    A memory in whose place another one holds is not chosen.
 
     Attributes:
         own: the memories that the caller may change.

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from beaver_memory.capture.evidence import Evidence, evidence_of
-from beaver_memory.capture.features import content_words
+from beaver_memory.capture.features import content_words, kind_of
 from beaver_memory.capture.gates.budget import DAY_FULL, Ask
 from beaver_memory.capture.gates.chain import Gates, Judged
 from beaver_memory.capture.gates.privacy import PrivacyGate
@@ -16,6 +16,7 @@ from beaver_memory.capture.model import Extractor, HybridExtractor, ModelExtract
 from beaver_memory.capture.outcomes import fixes_of
 from beaver_memory.capture.records import Candidate, Extraction, Utterance
 from beaver_memory.capture.rules import RuleExtractor
+from beaver_memory.capture.sentences import sentences
 from beaver_memory.capture.vocabulary import vocabulary_of
 from beaver_memory.errors import InvalidRequest, StoreError
 from beaver_memory.filters import Filters
@@ -208,7 +209,14 @@ class Captures:
         )
 
     def _scope(self, candidate: Candidate, own: Filters) -> Scope:
-        return "project" if (own.project or self._has_project) and candidate.kind not in GLOBAL_KINDS else "global"
+        return "project" if (own.project or self._has_project) and not _is_global(candidate) else "global"
+
+
+def _is_global(candidate: Candidate) -> bool:
+    """Return whether each sentence of a memory is a preference, so that no project's facts are seen by all of them."""
+    said, words = sentences(candidate.text), vocabulary_of(candidate.text)
+    kinds = [candidate.kind] if len(said) <= 1 else [kind_of(each.text, words) for each in said]
+    return candidate.kind in GLOBAL_KINDS and GLOBAL_KINDS.issuperset(kinds)
 
 
 def _extractor(profile: CaptureProfile, ask: Ask | None) -> Extractor:

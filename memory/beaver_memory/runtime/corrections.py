@@ -64,11 +64,11 @@ class Corrections:
         return CorrectReport(id=done.id, outcome=done.outcome, superseded=done.superseded)
 
     def undo(self, request: UndoRequest) -> UndoReport:
-        """Forget the memories of the last captured turn, or the last one that superseded others; see `UndoRequest`."""
+        """Forget the memories of the last captured turn, or the last correction or contradiction; see `UndoRequest`."""
         own = attrs.evolve(request.own, lapsed=True)
         recent = self._writes.engine.store.recent(own, limit=LOOKED_AT)
         captured = [each for each in _learnt(recent) if request.session in {"", each.session}]
-        last = max(captured, key=lambda each: each.updated_at, default=None)
+        last = max(captured, key=lambda each: (each.created_at or each.updated_at, each.id), default=None)
         if last is None:
             return UndoReport()
         together = [each for each in captured if (each.origin, each.created_at) == (last.origin, last.created_at)]
@@ -81,6 +81,7 @@ class Corrections:
             if _ended_by(each, ids, last)
             and self._writes.engine.change(each.id, own, event="UNDO", **opened) is not None
         ]
+        self._writes.engine.drop_evidence(together)
         self._writes.engine.forget(ids, own)
         self._writes.report.event("memory_capture_undone", memories=ids)
         return UndoReport(forgotten=tuple(together), reopened=tuple(reopened))
@@ -102,6 +103,8 @@ class Corrections:
         done = None if request.choice == "reject" else self._approved(waiting[0], request)
         if isinstance(done, ReviewReport):
             return done
+        if done is None:
+            self._writes.engine.drop_evidence(waiting)
         self._writes.engine.forget([request.id], own)
         self._writes.report.event("memory_reviewed", memory=request.id, choice=request.choice)
         if done is None:
@@ -119,9 +122,10 @@ class Corrections:
 
 
 def _learnt(recent: Sequence[Memory]) -> list[Memory]:
-    """Return the memories that were captured, and those that superseded others without being a correction."""
+    """Return the memories that hold and were captured, or superseded others; what another one superseded is kept."""
     successors = {each.superseded_by for each in recent}
-    return [each for each in recent if each.source == CAPTURE or (each.id in successors and each.origin != CORRECTION)]
+    holding = [each for each in recent if each.superseded_by is None]
+    return [each for each in holding if each.source == CAPTURE or each.id in successors]
 
 
 def _ended_by(memory: Memory, ids: Collection[int], last: Memory) -> bool:

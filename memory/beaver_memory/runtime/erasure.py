@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from beaver_memory.capture.sentences import sentences
+from beaver_memory.capture.sentences import with_sentences
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import InvalidRequest
 from beaver_memory.records import Memory, Owner
@@ -34,20 +34,24 @@ class Erasure:
         if request.dry_run:
             return ForgetReport(memories=tuple(self._selected(request)))
         ids = [each.id for each in self._selected(request)] if _selects(request) else [*request.ids]
-        before = self._traces(ids, request)
         found = self._engine.get(ids, request.own) if ids else []
         # First: a failure then forgets nothing, and the mark of a memory that stays does no harm.
         self._engine.mark_forgotten(found, statements_of)
+        excerpts = self._engine.drop_evidence(found)
+        before = self._traces(ids, request)
         summaries = self._drop_summaries(found)
         gone = self._engine.forget(ids, request.own) if ids else []
         if gone:
             summaries += sum(map(self._drop_orphans, request.own.owners))
         after = self._traces(ids, request)
-        more = {"summaries": summaries, "waiting turns": self._drop_waiting(request)}
+        # The database of the person may hold an excerpt of the same turn.
+        unread = self._engine.personal_trouble is not None and any(each.origin for each in found)
+        left = {**self._rows(gone, request), "unread databases": int(unread)}
+        more = {"evidence": excerpts, "summaries": summaries, "waiting turns": self._drop_waiting(request)}
         return ForgetReport(
             forgotten=tuple(gone),
-            erased={**(before - after), **{place: count for place, count in more.items() if count}},
-            left={place: count for place, count in self._rows(gone, request).items() if count},
+            erased=(before - after) + Counter(more),
+            left={place: count for place, count in left.items() if count},
             unreached=(*((SERVER,) if isinstance(self._location, PostgresLocation) else ()), COPIES, REMOTE),
         )
 
@@ -115,8 +119,8 @@ def files_of(location: Location) -> Iterator[tuple[str, Path]]:
 
 def statements_of(memory: Memory) -> Iterator[str]:
     """Yield the statements of a memory that capture could find again."""
-    yield from (memory.title, *memory.facts)
-    yield from (each.text for each in sentences(memory.narrative))
+    for text in (memory.title, memory.narrative, *memory.facts):
+        yield from with_sentences(text)
 
 
 def texts_of(memory: Memory) -> Iterator[str]:

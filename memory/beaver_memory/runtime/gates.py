@@ -9,8 +9,15 @@ from beaver_memory.records import NewMemory
 from beaver_memory.runtime.reports import Refusal
 from beaver_toolkit.redaction.redactor import HELD, Redactor
 
-TEXTS = ("title", "narrative", "summary", "evidence", "facts", "keywords", "tags", "related_files", "related_people")
+TEXTS = (
+    "title", "narrative", "summary", "evidence", "facts", "type", "keywords", "tags", "related_files", "related_people",
+)  # fmt: skip
 """The fields in which rules look for secrets. The others are names and ids, which may look random."""
+
+NAMES = ("project", "agent", "speaker")
+"""Names in which rules look for secrets, but not for those of `_NUMBERS`, which a name may be."""
+
+_NUMBERS = frozenset({"card number", "account number", "e-mail address", "phone number"})
 
 _APART = "\n" * 8
 
@@ -27,10 +34,13 @@ class WriteGate:
 
     def refusal(self, memory: NewMemory) -> Refusal | None:
         """Return why a memory must not be stored, or `None`."""
-        kinds = [each.kind for each in self._redactor.find(_APART.join(_texts(memory, TEXTS)))]
+        kinds = self._kinds(memory, TEXTS) or [each for each in self._kinds(memory, NAMES) if each not in _NUMBERS]
         if not kinds and any(map(holds_secret, _texts(memory, attrs.fields_dict(NewMemory)))):
             kinds = [HELD]
         return _refusal(kinds) if kinds else None
+
+    def _kinds(self, memory: NewMemory, names: Iterable[str]) -> list[str]:
+        return [each.kind for each in self._redactor.find(_APART.join(_texts(memory, names)))]
 
     def first_refusal(self, memories: Iterable[NewMemory]) -> Refusal | None:
         """Return why a write of several memories is refused, or `None`."""

@@ -3,6 +3,7 @@
 import attrs
 
 from beaver_memory.capture.gates.budget import Ask, BudgetGate
+from beaver_memory.capture.model_breaker import ModelBreaker
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.reconcile.model_judge import ModelJudge
@@ -30,11 +31,14 @@ class MemoryWrites:
         self.engine, self.clock, self.report = engine, services.clock, services.report
         self.budget = BudgetGate(profile.budget, engine.store)
         self._model = None if profile.extractor == "rules" else services.ask_model
+        self._breaker = ModelBreaker(services.clock)
         self._trace = services.trace
 
     def ask(self, owner: Owner) -> Ask | None:
         """Return what asks the small model in the name of an owner; `None` where rules alone decide."""
-        return None if self._model is None else self.budget.counted(self._model, owner, self.clock.now())
+        if self._model is None:
+            return None
+        return self._breaker.guarded(self.budget.counted(self._model, owner, self.clock.now()))
 
     def reconciler(self, owner: Owner) -> Reconciler:
         """Return what writes memories of an owner."""

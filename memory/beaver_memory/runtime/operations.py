@@ -209,7 +209,7 @@ class Operations:
         return self._corrections.correct(request)
 
     def undo(self, request: UndoRequest) -> UndoReport:
-        """Forget the memories of the last captured turn; those that they superseded hold again."""
+        """Forget the memories of the last captured turn or correction; those that they superseded hold again."""
         return self._corrections.undo(request)
 
     def pending(self, request: PendingRequest) -> PendingReport:

@@ -116,12 +116,18 @@ def remove(operations: Operations, owner: Owner) -> None:
 
 
 def distinctive(operations: Operations, memories: Iterable[Memory]) -> tuple[Needle, ...]:
-    """Return what shows memories, and no other memory that is stored now: sequences of their words."""
-    chosen = {each.id for each in memories}
+    """Return what shows memories, and no other memory that stays: sequences of their words.
+
+    The excerpts of their turns go with them, also from other memories.
+    """
+    memories = [*memories]
+    chosen, turns = {each.id for each in memories}, {(each.owner, each.origin) for each in memories if each.origin}
     every = dict.fromkeys(part for each in memories for text in texts_of(each) for part in _sequences(text))
     sequences = _some(every, 4 * MOST_SEQUENCES)
     for page in _pages(operations):
-        others = "\n".join(text for each in page if each.id not in chosen for text in texts_of(each)).lower()
+        stay = (each for each in page if each.id not in chosen)
+        stay = (attrs.evolve(each, evidence="") if (each.owner, each.origin) in turns else each for each in stay)
+        others = "\n".join(text for each in stay for text in texts_of(each)).lower()
         sequences = [part for part in sequences if part.lower() not in others]
     return tuple(needle for part in _some(sequences, MOST_SEQUENCES) for needle in needles_of(part))
 

@@ -41,6 +41,14 @@ MARKS = (
     "The id of the user stays in the database, and for each erased memory that it existed and when it was erased,"
     " without content: by these, other processes learn that it is gone."
 )
+DAMAGED_PLACES = {
+    "memory": "damaged memories",
+    "history": "damaged changes of memories",
+    "summary": "damaged summaries",
+}
+"""The places of damaged rows by their kind."""
+
+DAMAGED = "Damaged rows are not exported; `beaver memory export --damaged --user USER` writes what can be read of them."
 SERVER_ROWS = f"Not reached on the server: {SERVER}."
 
 
@@ -87,8 +95,8 @@ class SubjectMemory:
             written = {name: _write(folder / f"{name}.jsonl", lines) for name, lines in files.items()}
             return SubjectReport(
                 places=_some({name.replace("-", " "): count for name, count in written.items()}),
-                left=_unread(engine),
-                unreached=self._unreached(engine),
+                left=_unread(engine) | (damaged := _damaged(engine, owner)),
+                unreached=(*((DAMAGED,) if damaged else ()), *self._unreached(engine)),
             )
 
     def erase(self, subject: Subject) -> SubjectReport:
@@ -139,6 +147,12 @@ class SubjectMemory:
 def _unread(engine: MemoryEngine | None) -> dict[str, int]:
     """Return how many databases were not read."""
     return {} if engine is None or engine.personal_trouble is None else {"unread databases": 1}
+
+
+def _damaged(engine: MemoryEngine | None, owner: Owner) -> dict[str, int]:
+    """Return how many rows of an owner fail their checksums and are therefore not exported, by place."""
+    rows = (row for store in (() if engine is None else engine.stores) for row in store.damaged(owner))
+    return dict(Counter(DAMAGED_PLACES[row.kind] for row in rows if row.kind in DAMAGED_PLACES))
 
 
 def _databases(location: SqliteLocation) -> tuple[Path, ...]:

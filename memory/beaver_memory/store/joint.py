@@ -194,6 +194,11 @@ class JointStore:
         gone.update(self._project.forget(ours, filters, now=now) if ours else ())
         return [id_ for id_ in dict.fromkeys(ids) if id_ in gone]
 
+    def drop_evidence(self, owner: Owner, turns: Collection[str], *, now: datetime) -> int:
+        """Erase the excerpts of turns from all memories of an owner in both databases; return how many had one."""
+        theirs = self._personal.attempt(lambda store: store.drop_evidence(owner, turns, now=now)) or 0
+        return self._project.drop_evidence(owner, turns, now=now) + theirs
+
     def footprint(self, ids: Collection[int], *, tenant: str) -> Mapping[str, int]:
         """Return how many rows of both databases hold content of memories of a tenant, by place."""
         ours, theirs = _parted([*ids])

@@ -160,6 +160,12 @@ class MemoryStore(Protocol):
         A memory that names a forgotten one in `superseded_by` names none from then on, and stays ended.
         """
 
+    def drop_evidence(self, owner: Owner, turns: Collection[str], *, now: datetime) -> int:
+        """Erase the excerpts of turns from all memories of an owner that rest on them; return how many had one.
+
+        No history keeps them, and a memory that fails its checksum loses its excerpt too.
+        """
+
     def footprint(self, ids: Collection[int], *, tenant: str) -> Mapping[str, int]:
         """Return how many rows hold content of memories of a tenant, by place; of forgotten memories none do."""
 

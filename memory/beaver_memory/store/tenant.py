@@ -156,6 +156,10 @@ class TenantStore:
         """Erase text, terms, embeddings and the texts in the history of visible memories; return their ids."""
         return self._ask(lambda store: store.forget(ids, self._inner_filters(filters), now=now))
 
+    def drop_evidence(self, owner: Owner, turns: Collection[str], *, now: datetime) -> int:
+        """Erase the excerpts of turns from all memories of an owner that rest on them; return how many had one."""
+        return self._ask(lambda store: store.drop_evidence(self._inner_owner(owner), turns, now=now))
+
     def footprint(self, ids: Collection[int], *, tenant: str) -> Mapping[str, int]:
         """Return how many rows hold content of memories of a tenant, by place."""
         return self._ask(lambda store: store.footprint(ids, tenant=self._inner_name(tenant)))

@@ -111,6 +111,6 @@ async def test_a_gateway_that_is_not_in_service(beaver):
     """Without credentials in the implicit mode `ping` fails, and its error names the missing fields."""
     ran = await beaver("gateway", "ping", mode=None, baseUrl="http://127.0.0.1:9")
 
-    assert ("", 2) == (ran.out, ran.code)
+    assert ("", 6) == (ran.out, ran.code)
     assert "the plugin `gateway` is unavailable" in ran.err
     assert "lacks `userId`, `userKey`" in ran.err

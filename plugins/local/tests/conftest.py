@@ -51,7 +51,7 @@ class HostShell:
 
     def __init__(self, folder, section):
         self.folder_of_state, self.section = folder, section
-        self.quoting = lambda _: 0
+        self.quoting = lambda *_: 0
 
     def call(self, function):
         return asyncio.run(self._call(function))
@@ -61,9 +61,8 @@ class HostShell:
 
     person_folder = folder
 
-    def quoting_sessions(self, texts):
-        self.asked = list(texts)
-        return self.quoting(texts)
+    def quoting_sessions(self, texts, *, user=None):
+        return self.quoting(texts, user)
 
     async def _call(self, function):
         config = Config(memory=Memory(sections={"local": self.section}))

@@ -1,5 +1,9 @@
 """The plugin learns from the turns of a host: capture, correction, approval, and what must never be learned."""
 
+import asyncio
+import contextlib
+
+import apsw
 import pytest
 
 from beaver_hooks import Host
@@ -8,7 +12,8 @@ from beaver_hooks.cli.state import recorded_turns
 from beaver_hooks.cli.why import later_events
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings, Memory
-from beaver_hooks_local import make_plugin
+from beaver_hooks_local import make_plugin, plugin
+from beaver_hooks_local.capture.turn_capture import TurnCapture
 from beaver_hooks_local.errors import CommandRefused
 from beaver_hostspecs import Actors, CommandContext, Services
 
@@ -275,6 +280,35 @@ async def test_small_model(make_host):
     assert (outcomes, decisions, len(model.prompts)) == (
         [("stored", "")], [("capture", "rules", "answer_not_json")], 1,
     )  # fmt: skip
+
+
+async def test_a_capture_that_runs_when_the_host_closes(make_host, tmp_path, monkeypatch):
+    """If the model hangs when the host closes, rules end the capture that runs; what else was left waits unclaimed."""
+    folder, asked = tmp_path / "state", asyncio.Event()
+
+    class Hanging:
+        async def complete(self, prompt, *, max_tokens):
+            asked.set()
+            await asyncio.Event().wait()
+
+    with monkeypatch.context() as killed:
+        killed.setattr(TurnCapture, "flush", _nothing)
+        async with make_host() as host:
+            turns = [await say(host, SISTER), await say(host, RULE, session="s2")]
+    monkeypatch.setattr(plugin, "MODEL_SECONDS", 0.05)
+    async with make_host(services=Services(small_model=Hanging()), capture={"extractor": "model"}):
+        await asked.wait()
+    first, second = (later_events(TrailReader(folder), folder, recorded_turns(folder, each.id)[-1]) for each in turns)
+    assert [(each.facts["outcomes"], each.facts["fallback"]) for each in first] == [
+        (["stored"], "model_failed: timeout")
+    ]
+    with contextlib.closing(apsw.Connection(str(folder / "plugins" / "local" / "memory.db"))) as connection:
+        waiting = connection.execute("SELECT session, attempts FROM waiting_turns").fetchall()
+    assert (second, waiting) == ([], [("s2", 0)])
+
+
+async def _nothing(_):
+    """Do nothing, in place of a method."""
 
 
 async def test_a_tool_turn_is_no_person(make_host):

@@ -402,7 +402,7 @@ def test_everybody_s_memories_are_changed_without_a_user(here):
     here("add", STABLE)
     refused = here("pin", 1, "--user", "ann")
 
-    assert (2, True) == (refused.code, "--user ID selects the memories of a user." in refused.err)
+    assert (2, True) == (refused.code, "No user owns memory 1; leave --user out." in refused.err)
     assert 0 == here("pin", 1).code
 
 
@@ -738,7 +738,7 @@ def test_a_database_that_cannot_be_used(local, tmp_path):
     database(tmp_path).write_bytes(b"This is no database, and somebody may need it. " * 100)
     ran = local("list")
 
-    assert ("", 2, True) == (ran.out, ran.code, "the plugin `local` is unavailable" in ran.err)
+    assert ("", 6, True) == (ran.out, ran.code, "the plugin `local` is unavailable" in ran.err)
     assert database(tmp_path).read_bytes().startswith(b"This is no database")
 
 
@@ -846,10 +846,21 @@ def test_forget_counts_the_sessions_that_quote_it(local, beaver):
     assert 1 == len(beaver("sessions", "list", "--json").json["sessions"])
 
 
+def test_forget_counts_only_the_sessions_of_the_user(here):
+    """With --user only that user's sessions are counted, and the command that erases them names the user."""
+    here("add", STABLE, "--user", "dora o")
+    here.shell.quoting = lambda _, user: 1 if user == "dora o" else 5
+    ran = here("forget", "--all", "--user", "dora o", "--yes")
+
+    assert (
+        "1 session may quote it; to erase that: beaver sessions forget WORDS --user 'dora o'" == ran.out.splitlines()[1]
+    )
+
+
 def test_forget_where_the_sessions_cannot_be_read(here):
     """A memory is forgotten although the sessions cannot be read, and a warning says that the count is unknown."""
 
-    def fail(_):
+    def fail(*_):
         raise PluginError("They are locked.", plugin="x")
 
     here("add", STABLE)
@@ -1039,6 +1050,23 @@ def test_many_that_were_added_are_counted(here, monkeypatch, capsys, terminal):
     assert (0, True) == (code, capsys.readouterr().err.endswith(said))
 
 
+def test_a_memory_of_nobody_is_not_forgotten_for_a_user(here):
+    """A memory without a user is left, and the error says why --user does not select it."""
+    here("add", STABLE)
+    ran = here("forget", 1, "--user", "dora", "--yes")
+
+    assert (2, True) == (ran.code, "No user owns memory 1; leave --user out." in ran.err)
+    assert 0 == here("show", 1).code
+
+
+def test_what_was_added_before_a_wrong_line(here):
+    """The error of a wrong line says whether the lines before it were added."""
+    first, second = here("add", "--json-lines", stdin="{"), here("add", "--json-lines", stdin='{"title": "x"}\n{')
+
+    assert (2, True) == (first.code, "it is not JSON in UTF-8. Nothing was added. Correct" in first.err)
+    assert (2, True) == (second.code, "it is not JSON in UTF-8. The lines before it were added. Correct" in second.err)
+
+
 def test_a_damaged_memory_is_named_and_forgotten(here, tmp_path):
     """Each command that is given a damaged memory names it with the commands that export and erase it, which work."""
     id_ = here("add", "The price is 1000 euros.", "--scope", "project", "--user", "ann").out.strip()
@@ -1070,6 +1098,29 @@ def test_a_damaged_memory_is_named_and_forgotten(here, tmp_path):
     )
     assert (2, "Forgot 1 damaged memory.\n") == (refused.code, gone.out)
     assert 0 == here("check").code
+
+
+def test_a_damaged_memory_is_named_by_what_leaves_it(here, tmp_path):
+    """`forget --all` names the damaged memories that it leaves, and `--damaged` refuses those that are another user's."""
+    for title in ("The price is 1000 euros.", "Tea is at four."):
+        here("add", title, "--scope", "project", "--user", "ann")
+    damage(database(tmp_path), "The price", 1)
+    dry, first, again = (
+        here("forget", "--all", "--user", "ann", *how) for how in (["--dry-run"], ["--yes"], ["--yes"])
+    )
+    refused = here("forget", "1", "--damaged", "--yes", "--user", "zoe")
+    gone = here("forget", "1", "2", "--damaged", "--yes", "--user", "ann")
+
+    assert [6, 6, 6] == [dry.code, first.code, again.code]
+    assert {True} == {each.err.startswith("Error: Memory 1 is damaged and not shown: ") for each in (dry, first, again)}
+    assert ("Forgot 1 memory: ", "") == (first.out[:17], again.out)
+    assert (2, "") == (refused.code, refused.out)
+    assert "There is no memory 1 of this user." in refused.err
+    assert (2, "Forgot 1 damaged memory.\n") == (gone.code, gone.out)
+    assert "There is no memory 2 of this user." in gone.err
+    assert Ran(out="There are no memories to forget.\n", err="", code=0) == here(
+        "forget", "--all", "--user", "ann", "--yes"
+    )
 
 
 def damage(path, text, mask, *, page=False):
@@ -1133,7 +1184,11 @@ def test_the_doctor_verifies_memories(local, beaver, tmp_path):
         (each["level"], each["text"].startswith(f"{database(tmp_path)}: Memory 1 fails its checksum"))
         for each in found[1]
     ]
-    assert (1, ["problem"]) == (broken.code, [each["level"] for each in found[2]])
+    text, remedy = "is damaged", "move it (with its -wal and -shm files) away, or restore it from a backup."
+    assert (1, [("problem", f"The memory store {database(tmp_path)} {text}", remedy)]) == (
+        broken.code,
+        [(each["level"], each["text"], each["remedy"]) for each in found[2]],
+    )
     after = {path: path.read_bytes() for path in before}
     assert before | {database(tmp_path): b"garbage " * 1000} == after
 
@@ -1164,11 +1219,14 @@ def test_the_doctor_counts_stored_secrets(tmp_path):
     folders = [tmp_path / "project", tmp_path / "person"]
     folders[0].mkdir()
     with contextlib.closing(SqliteStore.open(folders[0] / "memory.db")) as store:
-        store.add([new("one"), new("two", facts=(f"the password: {CREDENTIAL}",))], now=NOW)
+        store.add([new("ann@example.org reads it"), new("two", facts=(f"the password: {CREDENTIAL}",))], now=NOW)
     shutil.copytree(*folders)
     found = group.commands["examine"].main([str(folder) for folder in folders], standalone_mode=False)
 
+    strict = group.commands["examine"].main([str(folders[0]), "--redact=emails"], standalone_mode=False)
+
     hold = "1 memory holds a secret that is refused today:"
+    assert f"{folders[0]}/memory.db: 2 memories hold a secret that is refused today: 2, 1" == strict[1][1]
     assert [
         ("ok", f"{folders[0]}/memory.db: 2 memories, intact"),
         ("warning", f"{folders[0]}/memory.db: {hold} 2"),
@@ -1226,7 +1284,7 @@ def test_a_read_only_disk(here, tmp_path):
 def test_the_findings_of_an_examination(tmp_path, monkeypatch, found, level, text):
     """An examination says what it read and left out, and names three problems and ten secrets, and counts the others."""
 
-    def examined(_, **__):
+    def examined(*_, **__):
         if isinstance(found, StoreError):
             raise found
         return found

@@ -135,6 +135,7 @@ def test_review(beaver):
     beaver("capture", RULE)
     (waiting,) = read(beaver("review", "--json"))["pending"]
     assert (waiting["title"], waiting["reason"]) == (RULE, "rule_about_the_agent")
+    assert "Choose one of" in beaver("review", str(waiting["id"]), "--accept", "--reject", code=2)
     assert "is remembered." in beaver("review", str(waiting["id"]), "--accept")
     assert "waits for approval" in beaver("review", str(waiting["id"]), "--reject", code=2)
     assert beaver("review") == "No memory waits for approval.\n"

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import apsw
+import click
 import pytest
 
 from beaver_hooks.agent.factory import EngineLoader
@@ -143,8 +144,20 @@ def test_missing_commits(cli, state, name, package):
     assert (1, "problem") == (ran.code, problem["level"])
     assert "3 commits that were acknowledged are missing: the database is older" in problem["text"]
     assert f"restore a backup, or accept the loss with `beaver doctor --accept-loss {path}`" == problem["remedy"]
-    assert name not in findings(cli("doctor", "--json", "--accept-loss", path))
+    accepted = cli("doctor", "--json", "--accept-loss", path)
+    assert name not in findings(accepted)
+    assert ("ok", f"3 commits of {path}") == findings(accepted)["accepted"]
     assert name not in findings(cli("doctor", "--json"))
+
+
+def test_accepting_a_loss_that_is_none(cli, scratch):
+    """A database without a loss is refused, with every other one of the same command, and no file is deleted."""
+    for name in ("notes.db", "notes.db-wal.damaged-7", "lossy.db.losses"):
+        (scratch / name).write_text('[[9, 7, "", false]]')
+    ran = cli("doctor", "--accept-loss", scratch / "lossy.db", "--accept-loss", scratch / "notes.db")
+
+    assert (2, True) == (ran.code, f"no commits are known to be missing from {scratch}/notes.db." in ran.err)
+    assert {"notes.db", "notes.db-wal.damaged-7", "lossy.db.losses"} <= {each.name for each in scratch.iterdir()}
 
 
 def test_damage_inside(cli, state):
@@ -374,6 +387,16 @@ def test_health_of_a_suspended_plugin_that_a_program_registers(cli, state, confi
     assert ("warning", True) == (level, "before_prompt is suspended until" in text)
 
 
+def test_health_of_a_plugin_that_missed_commits(cli, state):
+    """A plugin that only missed commits is in order; the finding of its loss is another one."""
+    trail = Trail.open(state)
+    trail.put_health("tally", DEGRADED | {"faults": {"load": "commits_missing"}})
+    trail.close()
+
+    text = "its last start missed commits; until you accept the loss, a problem names it"
+    assert ("ok", text) == findings(cli("doctor", "--json"))["plugin tally"]
+
+
 def test_health_of_a_plugin_while_the_configuration_is_wrong(cli, state, scratch):
     """While the configuration is wrong, the doctor shows a plugin by its stored health, as if it was enabled."""
     (state / "config.json").write_text("{")
@@ -544,3 +567,17 @@ def test_a_memory_that_cannot_be_examined(cli, state, monkeypatch, failure, text
     assert "problem" == findings(ran)["memory local"][0]
     assert text in findings(ran)["memory local"][1]
     assert "sessions" in findings(ran)
+
+
+def test_a_memory_is_examined_by_its_own_settings(cli, state, monkeypatch):
+    """The examination of a memory gets its database, and what else is a secret there."""
+    local = {"enabled": True, "databasePath": "/a.db", "redaction": {"emails": True, "phones": False}}
+    (state / "config.json").write_text(json.dumps({"memory": {"mode": "curated", "local": local}}))
+    group = click.Group()
+    group.command("examine", context_settings={"ignore_unknown_options": True})(
+        click.argument("words", nargs=-1)(lambda words: [("ok", " ".join(words[-3:]), "")])
+    )
+    monkeypatch.setattr(memories, "plugin_group", lambda _: group)
+    trust_config(state / "config.json")
+
+    assert ("ok", "--database /a.db --redact=emails") == findings(cli("doctor", "--json"))["memory local"]

@@ -11,7 +11,7 @@ from beaver_hooks.agent.errors import UnknownSession
 from beaver_hooks.cli.app import beaver
 from beaver_hooks.cli.shell import PluginShell
 from beaver_hooks.cli.state import sessions_in
-from beaver_hostspecs import Message, Shell, StoredSession, Trust, UnknownPlugin
+from beaver_hostspecs import Message, PluginUnavailable, Shell, StoredSession, Trust, UnknownPlugin
 
 PLUGIN = """
     from beaver_hostspecs import PluginUnavailable, hookimpl
@@ -97,8 +97,8 @@ async def never(_plugin):
     raise AssertionError
 
 
-def message(name):
-    with pytest.raises(UnknownPlugin) as error:
+def message(name, kind=UnknownPlugin):
+    with pytest.raises(kind) as error:
         call(name, never)
     return error.value.plugin, str(error.value)
 
@@ -115,7 +115,7 @@ def test_a_plugin_that_is_out_of_service_is_named_with_the_reason(install, confi
     """The error for an unavailable plugin names the time since when it is, and the reason."""
     install("lent", PLUGIN, plugin="Absent")
     configured()
-    name, said = message("lent")
+    name, said = message("lent", PluginUnavailable)
 
     assert ("lent", "the plugin `lent` is unavailable since ") == (name, said[: said.index("since ") + 6])
     assert said.endswith(": its server is not configured; `beaver plugins` shows the state of every plugin")
@@ -143,6 +143,22 @@ def test_a_stored_session(configured, scratch):
     assert expected == stored("holi")
     with pytest.raises(UnknownSession, match="There is no session `work`"):
         stored("work")
+
+
+def test_the_sessions_that_quote_a_text(configured, scratch):
+    """A plugin counts the stored conversations that hold a text, of one user or of all."""
+    configured()
+
+    async def fill():
+        async with sessions_in(scratch / ".beaver") as store:
+            for user in ("ann", "bob"):
+                await store.ensure(user, user)
+                await store.append_exchange(user, [Message(role="user", text="hello")])
+
+    asyncio.run(fill())
+    with click.Context(beaver):
+        shell = PluginShell("absent")
+        assert [1, 2] == [shell.quoting_sessions(["hello"], user="ann"), shell.quoting_sessions(["hello"])]
 
 
 def test_no_stored_session(configured):

@@ -1,11 +1,13 @@
 """`beaver memory export --subject` and `erase --subject`: the data of one person, in every plugin and the host."""
 
+import contextlib
 import json
 import shutil
 import stat
 import zipfile
 from pathlib import Path
 
+import apsw
 import pytest
 from integration.faults_kit import SUBJECT_CASES
 from processes import environment, run_beaver
@@ -21,6 +23,7 @@ MEMORY = {
     "local": {"enabled": True, "embedding": {"provider": "none"}},
 }
 GONE = ("Annquay", "Annpier", "Annprofile")
+REMEDY = "Run `beaver doctor`, which names damaged data with its remedy, and repeat the command.\n"
 KEPT = ("Bobquay", "Nobodyquay", "Acmequay")
 
 
@@ -117,6 +120,19 @@ def test_a_person_is_exported_and_erased(cli, owner_home):
     facts = {"left": 0, "holders": ["curated", "local", "host"], "failed": []}
     assert ("subject_erased", facts | {"count": count}) == last_event(owner_home)
     assert "subject_exported" == exported_event[0]
+
+
+def test_damaged_memories_are_named(cli, owner_home):
+    """An export counts damaged memories, names the remedy and exits with 1; an erasure erases them."""
+    with contextlib.closing(apsw.Connection(str(owner_home / "project/.beaver/plugins/local/memory.db"))) as database:
+        database.execute("UPDATE observations SET summary = 'other' WHERE title = 'Annquay'")
+    exported = cli("memory", "export", "--subject", "ann", "-o", "ann.zip")
+    erased = cli("memory", "erase", "--subject", "ann", "--yes")
+
+    assert (1, 0) == (exported.code, erased.code)
+    assert f"Not exported: local: damaged memories 1.\n{REMEDY}" == exported.err
+    assert "`beaver memory export --damaged --user USER`" in exported.out
+    assert ("", set()) == (erased.err, words_in(owner_home / "project/.beaver", GONE))
 
 
 def test_a_tenant_is_another_person(cli, owner_home):
@@ -242,7 +258,7 @@ def test_a_plugin_that_leaves_data_fails_the_command(cli, owner_home, install, a
 
     assert (1, 1, 1) == (exported.code, shown.code, erased.code)
     assert [(failed, left)] * 2 == [(each.json["failed"], each.json["left"]) for each in (exported, erased)]
-    expected = [f"Not done: keeper: {why}\n" for why in failed.values()] or ["Still there: keeper: notes 2.\n"]
+    expected = [f"Not done: keeper: {why}\n" for why in failed.values()] or [f"Still there: keeper: notes 2.\n{REMEDY}"]
     assert expected == [shown.err]
     Path("ann.zip").unlink()
     assert set() == words_in(owner_home, GONE)

@@ -17,6 +17,8 @@ from beaver_toolkit.sqlite.connections import close_unchanged, connect
 from beaver_toolkit.sqlite.errors import DatabaseError
 
 _ENDING = ".losses"
+_DAMAGED = "-wal.damaged-"
+"""What stands between the name of a database and a number in the name of a damaged log."""
 
 
 class Loss(NamedTuple):
@@ -73,10 +75,18 @@ def losses_of(path: Path) -> list[Loss]:
         return [Loss(0, 0, "", older=False)]
 
 
-def accept_losses(path: Path) -> None:
-    """Accept the losses of a database: delete their notice, and the damaged logs."""
-    _notice(path).unlink(missing_ok=True)
-    drop_damaged_logs(path)
+def accept_losses(path: Path) -> list[Loss]:
+    """Accept the losses of a database: delete their notice, and the damaged logs; return the losses.
+
+    Without a notice nothing is deleted, and none are returned.
+    """
+    losses = losses_of(path) if _notice(path).is_file() else []
+    if losses:
+        _notice(path).unlink()
+        for log in path.parent.glob(f"{glob.escape(path.name)}{_DAMAGED}*"):
+            if log.name.rpartition("-")[2].isdecimal():
+                log.unlink()
+    return losses
 
 
 def drop_damaged_logs(path: Path) -> None:
@@ -129,7 +139,7 @@ def _number_with_log(path: Path) -> int:
 
 def _kept(log: Path, number: int, *, move: bool) -> str:
     """Keep a damaged log under another name; return the name."""
-    kept = log.with_name(f"{log.name}.damaged-{number}")
+    kept = log.with_name(f"{log.name.removesuffix('-wal')}{_DAMAGED}{number}")
     if move:
         log.replace(kept)
     else:

@@ -11,7 +11,7 @@ from beaver_memory.capture.records import BINDING, Candidate
 
 @attrs.frozen(kw_only=True)
 class ApprovalGate:
-    """Queues text of external origin that would steer the agent, rules about the agent, and uncertain statements.
+    """Queues text of external origin that would steer the agent, instructions to the agent, and uncertain statements.
 
     Attributes:
         least_confidence: below it a candidate waits for approval.
@@ -25,7 +25,7 @@ class ApprovalGate:
             return Verdict(gate="approval", action="queue", reason="external_origin")
         if candidate.explicit:
             return None
-        if candidate.steers_agent and candidate.kind == "rule":
+        if candidate.steers_agent:
             return Verdict(gate="approval", action="queue", reason="rule_about_the_agent")
         if candidate.confidence < self.least_confidence:
             return Verdict(gate="approval", action="queue", reason="low_confidence")

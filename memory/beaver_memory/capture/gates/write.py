@@ -4,6 +4,7 @@ import attrs
 
 from beaver_memory.capture.gates.verdict import Occasion, Verdict
 from beaver_memory.capture.records import Candidate
+from beaver_memory.capture.sentences import with_sentences
 from beaver_memory.capture.unmeant import unmeant
 from beaver_memory.repeats import Statement
 
@@ -36,10 +37,16 @@ class WriteGate:
             return reason
         if candidate.confidence < self.least_confidence:
             return "low_confidence"
-        if occasion.was_forgotten(candidate.text):
+        if _was_forgotten(candidate.text, occasion):
             return "forgotten_before"
         is_known = any(_near(candidate.text, known) for known in occasion.known)
         return "near_duplicate" if is_known else None
+
+
+def _was_forgotten(text: str, occasion: Occasion) -> bool:
+    """Return whether a text or one of its sentences was forgotten; a sentence such as "Thanks a lot." says nothing."""
+    said = (each for each in with_sentences(text) if each == text or content_words(each, vocabulary_of(each)))
+    return any(map(occasion.was_forgotten, said))
 
 
 def _near(text: str, known: str) -> bool:

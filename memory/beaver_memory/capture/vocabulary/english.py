@@ -82,6 +82,13 @@ ENGLISH = Vocabulary(
           | here\ ?(?:'s|is|\u2019s|are)\ (?:my|the|our|what)\b )
         """
     ),
+    questions=pattern(
+        r"""
+        ^\W*(?:(?:and|so|but|or|hey|hi|ok(?:ay)?|well)\b[\ ,]*)*
+        (?:what|when|where|who|whom|whose|which|why|how|do|does|did|is|are|was|were|am|has|have|had|can|could|will|would
+          |should|shall)\b
+        """
+    ),
     asked=pattern(
         r"""
         \b(?: (?:please\ |just\ |also\ )*(?:remember|note|keep\ in\ mind|memori[sz]e|don['\u2019]?t\ forget)
@@ -92,10 +99,12 @@ ENGLISH = Vocabulary(
     instructs=pattern(
         r"""
         ^\W*(?:please\ |from\ now\ on,?\ |in\ (?:the\ )?future,?\ )*
-        (?:always|never|don['\u2019]?t(?:\ ever)?|do\ not|stop|avoid|use|call\ me|answer|reply|respond|write|format
-            |include)\b
-        | \byou\ (?:should|must|may\ not|need\ to|are\ to)\ (?:always|never|not)?
-        | \b(?:your|the)\ (?:answers?|repl(?:y|ies)|responses?)\b
+        (?:always|never(?!\ (?:been|had|mind|again|too)\b)|(?:don['\u2019]?t|do\ not)(?!\ (?:like|have|know|think|want
+            |care|really|own|eat|drink|need)\b)|stop|avoid|prefer|use|call\ me|answer|reply|respond|speak|keep|write
+            |format|include)\b
+        | \byou\ (?:should|must|may\ not|have\ to|need\ to|are\ to)\b
+        | \byour\ (?:answers?|repl(?:y|ies)|responses?)\b
+        | \bthe\ (?:answers?|repl(?:y|ies)|responses?)\ (?:should|must|have\ to|has\ to|may)\b
         """
     ),
     kinds=MappingProxyType(
@@ -224,7 +233,8 @@ ENGLISH = Vocabulary(
           | keep\ (?:your\ |all\ |the\ )?(?:answers?|replies|responses?|explanations?|sentences?|commits?|messages?
             |functions?|lines
             |comments?)\b
-          | (?:avoid|prefer)\ (?!it\b|this\b|that\b|the\b)\w )
+          | (?:avoid|prefer)\ (?!it\b|this\b|that\b|the\b)\w
+          | you\ (?:should|must|have\ to|need\ to|are\ to)\ (?:always|never)\ \w )
         """
     ),
     passing=pattern(

@@ -11,7 +11,7 @@ _COMMON = frozenset(
     dich ihn uns euch mir dir ihm ihnen mein dein sein unser euer meine deine seine unsere dies diese dieser dieses
     jener da hier was welche welcher wer wie warum wo wann nicht kein keine kann könnte wird würde soll sollte darf muss
     nur sehr auch mehr alle jede man dass weil über gerade noch schon mal doch eben eigentlich also ja nein gehen geht
-    machen macht werden
+    machen macht werden immer nie niemals stets
     """.split()  # noqa: SIM905 - words are read better as words
 )
 
@@ -68,6 +68,13 @@ GERMAN = Vocabulary(
           | (?:was|wie|warum|wo|welche[rs]?|wer|wann)\b.*\? | (?:bitte\ )?(?:hilf|sag|zeig|gib|erklär)\w*\ mir\b )
         """
     ),
+    questions=pattern(
+        r"""
+        ^\W*(?:(?:und|also|aber|oder|hallo|ok(?:ay)?)\b[\ ,]*)*
+        (?: (?:was|wann|wo|wohin|woher|womit|wer|wem|wen|wessen|welche[mnrs]?|warum|wieso|weshalb|wie|seit\ wann)\b
+          | \w+\ (?:ich|wir|mein(?:e[mnrs]?)?|unser(?:e[mnrs]?)?)\b )
+        """
+    ),
     asked=pattern(
         r"""
         \b(?: (?:bitte\ )?(?:merk(?:e)?\ dir|denk(?:e)?\ (?:bitte\ )?daran|vergiss\ (?:bitte\ )?nicht|notier(?:e)?)
@@ -77,8 +84,11 @@ GERMAN = Vocabulary(
     instructs=pattern(
         r"""
         ^\W*(?:bitte\ |ab\ jetzt\ |von\ nun\ an\ |künftig\ |in\ zukunft\ )*
-        (?:immer|nie|niemals|antworte|schreib(?:e)?|benutze?|verwende|nenn(?:e)?\ mich|formatiere|vermeide)\b
-        | \bdu\ (?:sollst|musst|darfst)\b | \bdeine\ antwort(?:en)?\b
+        (?: (?:immer|nie|niemals|stets)\b(?!\ (?:wenn|noch|mehr|wieder)\b)
+          | (?:antworte|schreib(?:e)?|benutze?|verwende|nutze|nenn(?:e)?\ mich|formatiere|vermeide|halte?|sprich|rede
+              |erklär(?:e)?|sage?|formuliere|verzichte|duze?|sieze?|gib|fass(?:e)?|lass|mach(?:e)?|zeig(?:e)?)\b
+          | keine\ \w+\ (?:benutzen|verwenden|schreiben)\b )
+        | \bdu\ (?:sollst|musst|darfst|solltest)\b | \bdeine\ antwort(?:en)?\b
         """
     ),
     kinds=MappingProxyType(
@@ -165,6 +175,10 @@ GERMAN = Vocabulary(
         (?: nenn(?:e)?\ mich\ \w | (?:immer|nie|niemals)\ \w | (?:antworte?
           |schreib(?:e)?)\ (?:mir\ )?(?:immer\ |nur\ )?(?:auf|in|kurz)\b
           | (?:benutze?|verwende|nutze)\ (?:immer\ |nur\ |keine?n?\ )?(?!den\b|die\b|das\b|dies\w*|eine?n?\b|es\b)\w
+          | (?:sprich|rede|sage?|erklär(?:e)?|halte?|gib|formuliere|zeig(?:e)?|mach(?:e)?|fass(?:e)?|verzichte)
+            \ (?:[^.!?]*\ )?(?:immer|nie|niemals|stets)\b
+          | du\ (?:sollst|musst|darfst|solltest)\ (?:[^.!?]*\ )?(?:immer|nie|niemals|stets)\b
+          | halte?\ (?:deine|alle)\ antworten\b
           | (?:duze?|sieze?)\ mich\b | keine\ \w+\ (?:benutzen|verwenden|schreiben) )
         """
     ),

@@ -32,6 +32,7 @@ class Vocabulary:
         praise: praise, thanks, greetings: talk that carries no fact.
         vague: words of feelings and advice.
         request: where a request begins that follows a statement in one sentence.
+        questions: a sentence that asks begins with a word of a question, so no statement is before it.
         asked: the user asks for the rest to be remembered.
         instructs: the sentence tells the agent how to behave.
         kinds: the phrases of each kind, the strongest kind first.
@@ -59,6 +60,7 @@ class Vocabulary:
     praise: Pattern
     vague: Pattern
     request: Pattern
+    questions: Pattern
     asked: Pattern
     instructs: Pattern
     kinds: Mapping[Kind, Pattern]

@@ -23,7 +23,7 @@ from beaver_memory.reconcile.vocabulary.word_forms import characters, english_wo
 NOTHING = "(?!)"
 """An expression that finds nothing."""
 
-_FINDERS = ("replacements", "conditions", "purposes", "places")
+_FINDERS = ("replacements", "conditions", "purposes", "places", "coordinations")
 """Marks that find words of a statement, in the group `x`."""
 
 _WORDS = MappingProxyType({"en": english_words, "de": german_words, "zh": characters})
@@ -41,11 +41,16 @@ class Family:
             about the speaker, whatever else it holds.
         marked: it may have several values at a time, unless a change is marked.
         found_by: words to search for, by which a statement with other words for the attribute is found.
+        descriptions: finds, in what introduces a value and `|` and the value, that it describes its subject, beside
+            which a value holds: "a small flat" beside a city.
+        endings: finds statements about when something ends, beside which its beginning holds.
     """
 
     name: str
     patterns: tuple[re.Pattern[str], ...]
     triggers: re.Pattern[str]
+    descriptions: re.Pattern[str]
+    endings: re.Pattern[str]
     of_things: bool = False
     marked: bool = False
     found_by: str = ""
@@ -85,6 +90,8 @@ class Vocabulary:
         conditions: each finds when a statement holds, in the group `x`, for example "on Sundays".
         purposes: each finds what it holds for.
         places: each finds where a denial holds; in other statements a place is a value.
+        coordinations: each finds a list, its last member in the group `y` and the others in `x`.
+        scheduled: marks of an event at a time that has not come.
         switches: marks of a change from one of several values to another one, for example "instead".
         actors: words by which a speaker says what they do.
         weekdays: days of the week.
@@ -120,6 +127,8 @@ class Vocabulary:
     conditions: tuple[re.Pattern[str], ...]
     purposes: tuple[re.Pattern[str], ...]
     places: tuple[re.Pattern[str], ...]
+    coordinations: tuple[re.Pattern[str], ...]
+    scheduled: re.Pattern[str]
     switches: re.Pattern[str]
     actors: re.Pattern[str]
     weekdays: re.Pattern[str]
@@ -187,6 +196,7 @@ def vocabulary(language: str) -> Vocabulary:
         conditions=tuple(finders["conditions"]),
         purposes=tuple(finders["purposes"]),
         places=tuple(finders["places"]),
+        coordinations=tuple(finders["coordinations"]),
         relations=tuple(_marks([text], parts, spaced=spaced) for text in given["marks"].pop("relations")),
         newness=_pattern("|".join(given["marks"].pop("newness")), parts),
         quotes=_pattern("|".join(given["marks"].pop("quotes")), parts),
@@ -218,6 +228,8 @@ def _family(
         of_things=given.get("of_things", False),
         marked=given.get("marked", False),
         found_by=given.get("found_by", ""),
+        descriptions=_pattern(given.get("descriptions", NOTHING), parts),
+        endings=_marks([given.get("endings", NOTHING)], parts, spaced=spaced),
     )
 
 

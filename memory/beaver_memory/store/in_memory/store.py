@@ -115,6 +115,11 @@ class InMemoryStore:
         with self._locked() as database:
             return writes.forget(database, ids, filters, now)
 
+    def drop_evidence(self, owner: Owner, turns: Collection[str], *, now: datetime) -> int:  # noqa: ARG002 - no checksum
+        """Erase the excerpts of turns from all memories of an owner that rest on them; return how many had one."""
+        with self._owned(owner) as table:
+            return writes.drop_evidence(table, {*turns})
+
     def footprint(self, ids: Collection[int], *, tenant: str) -> Mapping[str, int]:
         """Return how many rows hold content of memories of a tenant, by place."""
         with self._locked() as database:

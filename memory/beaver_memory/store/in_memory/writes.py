@@ -1,7 +1,7 @@
 """Adds, changes and forgets memories."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -77,6 +77,15 @@ def forget(database: Database, ids: Iterable[int], filters: Filters, now: dateti
         for row in [row for row in table.rows.values() if row.memory.superseded_by in gone]:
             _alter(table, row, event="UPDATE", now=moment(micros(now)), fields={"superseded_by": None})
     return gone
+
+
+def drop_evidence(table: OwnerTable, turns: Collection[str]) -> int:
+    """Erase the excerpts of turns from the memories of an owner; return how many had one."""
+    found = [row for row in table.rows.values() if row.memory.evidence and row.memory.origin in turns]
+    for row in found:
+        row.memory = attrs.evolve(row.memory, evidence="")
+        table.put(row)
+    return len(found)
 
 
 def footprint(database: Database, tenant: str, ids: Iterable[int]) -> dict[str, int]:

@@ -194,6 +194,12 @@ class PostgresStore:
             every = seen(connection, self._owners, Filters(owners=filters.owners, lapsed=True, now=now))
             return update.forget(connection, which, every, ids, now)
 
+    def drop_evidence(self, owner: Owner, turns: Collection[str], *, now: datetime) -> int:
+        """Erase the excerpts of turns from all memories of an owner that rest on them; return how many had one."""
+        every = Filters(owners=(owner,), lapsed=True, now=now)
+        with self._connector.writing() as connection:
+            return update.drop_evidence(connection, seen(connection, self._owners, every), turns)
+
     def footprint(self, ids: Collection[int], *, tenant: str) -> Mapping[str, int]:
         """Return how many rows hold content of memories of a tenant, by place."""
         with self._connector.reading() as connection:

@@ -1,7 +1,7 @@
 """Changes and forgets memories."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -93,6 +93,24 @@ def forget(connection: Any, seen: Seen, every: Seen, ids: Sequence[int], now: da
     for (id_,) in connection.execute(_SQL["predecessors"], gone).fetchall() if places else ():
         change(connection, every, id_, event="UPDATE", now=now, fields={"superseded_by": None})
     return [id_ for id_ in dict.fromkeys(ids) if id_ in places]
+
+
+def drop_evidence(connection: Any, every: Seen, turns: Collection[str]) -> int:
+    """Erase the excerpts of turns from all memories of an owner, within one transaction; return how many had one.
+
+    Their time of change stays: `undo` finds the newest memories by it.
+    """
+    given = every.params(turns=[*turns])
+    ids = [id_ for (id_,) in connection.execute(_SQL["resting_on"], given).fetchall()]
+    found = locked(connection, every, ids)
+    for id_, each in found.items():
+        key, new = key_of(every, each.memory), attrs.evolve(each, memory=attrs.evolve(each.memory, evidence=""))
+        version = take_versions(connection, key, 1)
+        _set(connection, key, id_, {"evidence": "", "version": version, "checksum": checksum_of(new)})
+    for owner in every.owners:
+        for id_ in {*ids} - {*found}:
+            _set(connection, OwnerKey(every.tenant, owner), id_, {"evidence": ""})
+    return len(ids)
 
 
 def footprint(connection: Any, tenant: int, ids: Iterable[int]) -> dict[str, int]:

@@ -196,6 +196,18 @@ class SqliteStore:
             self._connector.empty_log()
         return gone
 
+    def drop_evidence(self, owner: Owner, turns: Collection[str], *, now: datetime) -> int:
+        """Erase the excerpts of turns from all memories of an owner that rest on them; return how many had one."""
+        every = Filters(owners=(owner,), lapsed=True, now=now)
+        # A transaction that meets an unreadable row can write nothing any more.
+        with self._seen(every) as (connection, owners):
+            ids = update.resting_on(connection, owners, turns)
+        if ids:
+            with self._connector.writing() as connection:
+                update.drop_evidence(connection, self._visible_owners(connection, every), ids, every)
+            self._connector.empty_log()
+        return len(ids)
+
     def footprint(self, ids: Collection[int], *, tenant: str) -> Mapping[str, int]:
         """Return how many rows hold content of memories of a tenant, by place."""
         with self._connector.reading() as connection:

@@ -18,6 +18,7 @@ from beaver_memory.store.sqlite.inserts import add_labels, count_people, drop_la
 from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.reads import damaged_places, visible
+from beaver_memory.store.sqlite.unreadable import fetched
 from beaver_memory.store.sqlite.versions import next_version
 from beaver_memory.store.sqlite.word_index import (
     add_words,
@@ -91,6 +92,29 @@ def _release(connection: apsw.Connection, owners: TenantOwners, gone: Collection
     before: list[tuple[Any, ...]] = connection.execute(_SQL["predecessors"], named).fetchall()
     for (id_,) in before:
         change(connection, owners, id_, every, event="UPDATE", now=now, fields={"superseded_by": None})
+
+
+def resting_on(connection: apsw.Connection, owners: TenantOwners, turns: Collection[str]) -> list[int]:
+    """Return the memories of owners that have an excerpt of a turn, without those that cannot be read."""
+    named = json.dumps([*turns])
+    found = (row for key in owners for row in fetched(connection, owners, _SQL["resting_on"], (*key, named)))
+    return [int(id_) for (id_,) in found]
+
+
+def drop_evidence(connection: apsw.Connection, owners: TenantOwners, ids: Sequence[int], every: Filters) -> None:
+    """Erase the excerpts of memories, damaged ones too, within one transaction.
+
+    Their time of change stays: `undo` finds the newest memories by it.
+    """
+    found = visible(connection, owners, ids, every)
+    for id_ in {*ids} - {*found}:
+        connection.execute(_SQL["change_memory"].format(settings="evidence = ''"), (owners.tenant, id_))
+    keys = {owners.names[key[1]]: key for key in owners}
+    for id_, old in found.items():
+        terms, length = connection.execute(_SQL["terms"], (owners.tenant, id_)).get
+        new = attrs.evolve(old, evidence="")
+        values = {"evidence": "", "checksum": checksum_of(new, length, terms)}
+        _store(connection, keys[old.owner], old, new, differing=frozenset({"evidence"}), values=values)
 
 
 def footprint(connection: apsw.Connection, tenant: int, ids: Iterable[int]) -> dict[str, int]:

@@ -1,6 +1,9 @@
 """Rules for forgetting memories."""
 
 from datetime import timedelta
+from typing import Any
+
+import attrs
 
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import CaptureSpend, Owner, QueuedSession, SessionSummary
@@ -92,6 +95,38 @@ def counted_in_each_place(open_store: OpenStore) -> None:
         store.forget([gone], looking(), now=LATER)
         agree({}, {place: n for place, n in store.footprint([gone], tenant="").items() if n}, "after")
         agree(1, store.footprint([gone, left], tenant="")["memories"], "of the other")
+
+
+def excerpts_of_turns(open_store: OpenStore) -> None:
+    """The excerpts of turns are erased from all memories of an owner, histories included, and from no other one."""
+    ann, ended = Owner(user="ann"), NOW - timedelta(days=1)
+    with using(open_store) as store:
+        agree(0, store.drop_evidence(ann, ["t1"], now=LATER), "of an unknown owner")
+        said: dict[str, Any] = {"owner": ann, "evidence": "said so"}
+        first, second, other, bare = store.add(
+            [
+                new("first", **said, origin="t1"),
+                new("second", **said, origin="t1", valid_until=ended),
+                new("other", **said, origin="t2"),
+                new("bare", **said),
+            ],
+            now=NOW,
+        )
+        (bobs,) = store.add([new("bob's", owner=Owner(user="bob"), evidence="said so", origin="t1")], now=NOW)
+        store.put_vectors(ann, "m", [(second, b"1")])
+        version, seen = store.last_version(ann), looking(owners=(ann,), lapsed=True)
+        before = store.get([first, second, other, bare], seen)
+        agree(2, store.drop_evidence(ann, ["t1", "t9"], now=LATER), "erased")
+        agree(0, store.drop_evidence(ann, ["t1"], now=LATER), "again")
+        agree(0, store.drop_evidence(ann, [], now=LATER), "of no turn")
+        after = [attrs.evolve(each, evidence="") for each in before[:2]]
+        agree([*after, *before[2:]], store.get([first, second, other, bare], seen), "get")
+        agree(["said so"], [each.evidence for each in store.get([bobs], looking(owners=(Owner(user="bob"),)))])
+        agree(2, len(store.changed(ann, version, limit=9)), "versions")
+        agree([second], [row.id for row in store.vectors(ann, "m", 0, limit=9)], "vectors")
+        counts = store.footprint([first, second], tenant="")
+        agree((0, 0), (counts["evidence"], counts["history"]), "footprint")
+        agree([], store.check())
 
 
 def counted_for_an_owner(open_store: OpenStore) -> None:
@@ -191,6 +226,7 @@ def _sessions(store: SingleStore, owner: Owner) -> list[str]:
 
 CASES = (
     counted_in_each_place,
+    excerpts_of_turns,
     counted_for_an_owner,
     marks_of_forgotten_texts,
     dropped_owner,

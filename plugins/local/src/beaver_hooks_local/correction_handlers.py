@@ -43,7 +43,7 @@ def correct(memory: LocalMemory, words: Words, context: CommandContext, report: 
 
 
 def undo(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
-    """Forget the memories of the last captured turn."""
+    """Forget the memories of the last captured turn or correction."""
     if words:
         raise CommandRefused("`undo` takes no words; nothing was done. Write `undo` alone.")
     done = memory.operations.undo(UndoRequest(own=_own(memory, context)))

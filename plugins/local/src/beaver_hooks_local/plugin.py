@@ -39,6 +39,7 @@ from beaver_memory.runtime.troubles import STORE, Troubles
 
 if TYPE_CHECKING:
     # Their imports are slow, and a user who has not enabled this memory must not wait for them.
+    from beaver_hooks_local.capture.small_model import SmallModelAsker
     from beaver_hooks_local.capture.turn_capture import TurnCapture
     from beaver_hooks_local.memory import LocalMemory
     from beaver_memory.runtime.memory_runtime import MemoryRuntime
@@ -60,6 +61,12 @@ START_SECONDS = 180.0
 
 CAPTURE_SECONDS = 4.0
 """How long `stop` waits for the capture of the last messages."""
+
+MODEL_SECONDS = 2.5
+"""How long `stop` waits for the small model meanwhile; the rest is for the rules that answer in its place."""
+
+MODELS_SECONDS = 20.0
+"""The least time for the calls of the small model in a turn: several that answer slowly, or one that does not."""
 
 STOP_SECONDS = CLOSE_SECONDS
 """How long `stop` waits for running calls."""
@@ -85,6 +92,7 @@ class Local:
         self._runtime: MemoryRuntime | None = None
         self._memory: LocalMemory | None = None
         self._capture: TurnCapture | None = None
+        self._asker: SmallModelAsker | None = None
 
     @property
     def memory(self) -> "LocalMemory":
@@ -150,7 +158,8 @@ class Local:
         Raises:
             PluginUnavailable: the database cannot be used, or the settings of the embedder do not fit; says why.
         """
-        self._runtime = await asyncio.to_thread(self._made, self._small_model())
+        self._asker = self._small_model()
+        self._runtime = await asyncio.to_thread(self._made, self._asker)
         try:
             await self._runtime.start()
         except (EngineError, ConfigurationError) as error:
@@ -281,17 +290,17 @@ class Local:
 
         return LocalMemory(operations, self.settings, reference_tokens=self.setup.reference_tokens)
 
-    def _small_model(self) -> Callable[[str], object] | None:
-        from beaver_hooks_local.capture.small_model import asker  # noqa: PLC0415 - loaded for an enabled memory only
+    def _small_model(self) -> "SmallModelAsker | None":
+        from beaver_hooks_local.capture.small_model import SmallModelAsker  # noqa: PLC0415 - as in `provide_tools`
 
         model = self.setup.services.small_model
         seconds = self.settings.capture.model_seconds
-        return None if model is None else asker(model, asyncio.get_running_loop(), seconds)
+        return None if model is None else SmallModelAsker(model, asyncio.get_running_loop(), seconds)
 
     def _capture_seconds(self) -> float | None:
         """Return how long a capture may take, or `None` for the default where no model is asked."""
         asks = self.setup.services.small_model is not None and self.settings.capture.extractor != "rules"
-        return self.settings.capture.model_seconds + GRACE if asks else None
+        return max(MODELS_SECONDS, self.settings.capture.model_seconds) + GRACE if asks else None
 
     def _made_capture(self) -> "TurnCapture":
         from beaver_hooks_local.capture.turn_capture import TurnCapture  # noqa: PLC0415 - as above
@@ -300,6 +309,8 @@ class Local:
 
     async def _ended(self, capture: "TurnCapture") -> None:
         """Capture the messages that wait; a failure must not keep the memory from closing."""
+        if self._asker is not None:
+            self._asker.end_in(MODEL_SECONDS)
         try:
             async with asyncio.timeout(CAPTURE_SECONDS):
                 await capture.end()

@@ -109,7 +109,7 @@ class CaptureSettings:
         validator=_count(0, 100_000),
     )
     model_seconds: float = setting(
-        default=20.0, help="the most seconds that a call of the small model may take", validator=between(0.1, 120)
+        default=8.0, help="the most seconds that a call of the small model may take", validator=between(0.1, 120)
     )
     paths: tuple[str, ...] = setting(
         default=(), help="patterns of paths: a session that touches one of them teaches the memory nothing"

@@ -87,6 +87,7 @@ async def test_forgetting_words(tmp_path):
     await exchange(store, "b", "Zqquokka release on Thursday", "Noted.")
     await exchange(store, "c", "Is there a zqquokka?", "No.")
     quoting = [await store.quoting(texts) for texts in (["zqquokka release Thursday"], ["nothing", "zqquokka"], ["?!"])]
+    quoting.append(await store.quoting(["zqquokka"], user_id="c"))
     found = [hit.session for hit in await store.holding("thursday ZQQUOKKA")]
     other = await store.forget("thursday zqquokka", user_id="c")
     report = await store.forget("thursday zqquokka")
@@ -95,7 +96,7 @@ async def test_forgetting_words(tmp_path):
     problems = await store.integrity()
     await store.close()
 
-    assert ([2, 3, 0], ["a", "b"]) == (quoting, found)
+    assert ([2, 3, 0, 1], ["a", "b"]) == (quoting, found)
     assert (ForgetReport(), ForgetReport(messages=4, sessions=2, emptied=1)) == (other, report)
     assert {
         "a": ("And the tests?", ["And the tests?", "On Friday."]),

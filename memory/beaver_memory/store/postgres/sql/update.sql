@@ -43,6 +43,15 @@ FROM observations
 WHERE tenant = %(tenant)s AND superseded_by = ANY(%(ids)s::bigint[]) AND deleted_at IS NULL
 ORDER BY id
 
+-- name: resting_on
+-- The live memories of owners with an excerpt of one of some turns.
+SELECT o.id
+FROM observations AS o
+JOIN texts AS t ON t.tenant = %(tenant)s AND t.id = o.id
+WHERE o.tenant = %(tenant)s AND o.owner = ANY(%(owners)s::integer[]) AND o.deleted_at IS NULL
+    AND o.origin = ANY(%(turns)s::text[]) AND t.evidence != ''
+ORDER BY o.id
+
 -- name: drop_texts
 DELETE FROM texts WHERE tenant = %(tenant)s AND id = ANY(%(ids)s::bigint[])
 

@@ -33,6 +33,14 @@ WHERE tenant = ? AND superseded_by IN (SELECT value FROM json_each(?)) AND super
     AND deleted_at IS NULL
 ORDER BY id
 
+-- name: resting_on
+-- The live memories of an owner with an excerpt of one of some turns.
+SELECT o.id
+FROM observations AS o INDEXED BY observations_by_time
+WHERE o.tenant = ? AND o.owner = ? AND o.deleted_at IS NULL AND o.origin IN (SELECT value FROM json_each(?))
+    AND o.evidence != ''
+ORDER BY o.id
+
 -- name: empty_history
 UPDATE observation_history
 SET old = '{}', new = '{}', checksum = change_sum(memory, event, at, '{}', '{}')

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from types import MappingProxyType
 
+import attrs
+
 from beaver_hooks_local.tools.definitions import PLANE
 from beaver_hostspecs import OutcomeKind, Personal, Report
 from beaver_memory.runtime.capture_records import CapturedItem, CaptureReport
@@ -29,16 +31,18 @@ def account(found: CaptureReport, report: Report, turn: str = "") -> None:
     if found.model_calls:
         report.event("memory_capture_spend", calls=found.model_calls, tokens=found.model_tokens)
     if others := [each for each in found.turns if each != turn]:
-        _captured(others, [item for item in found.items if item.turn != turn], report)
+        _captured(others, attrs.evolve(found, items=tuple(each for each in found.items if each.turn != turn)), report)
 
 
-def _captured(turns: Sequence[str], items: Sequence[CapturedItem], report: Report) -> None:
+def _captured(turns: Sequence[str], found: CaptureReport, report: Report) -> None:
+    items = found.items
     report.event(
         "memory_captured",
         turns=[Personal(value=each) for each in turns],
         outcomes=[item.outcome for item in items],
         memories=[item.id for item in items if item.id],
         reasons=[item.reason for item in items if item.reason],
+        **({} if found.fallback is None else {"fallback": found.fallback}),
     )
 
 

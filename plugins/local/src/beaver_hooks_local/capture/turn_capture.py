@@ -5,6 +5,7 @@ session, and the turns that the store could not take.
 """
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -77,6 +78,7 @@ class TurnCapture:
         self._unqueued: deque[_Committed] = deque()
         self._lost: set[QueuedSession] = set()
         self._task: asyncio.Task[None] | None = None
+        self._ending = asyncio.Event()
 
     def begin(self) -> None:
         """Begin to capture what earlier processes have left, and sessions that are silent."""
@@ -85,9 +87,13 @@ class TurnCapture:
 
     async def end(self) -> None:
         """Capture the turns that this process has queued; those that take too long wait for the next one."""
+        self._ending.set()
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+            try:
+                # The capture that runs reports how it ended.
+                await asyncio.wait([self._task])
+            finally:
+                self._task.cancel()
         await self.flush()
 
     def tool(self, turn: Turn, result: ToolResult) -> None:
@@ -171,14 +177,21 @@ class TurnCapture:
 
     async def _watch(self) -> None:
         begun = self._clock.now()
-        while True:
+        while not self._ending.is_set():
             try:
-                await self._queue()
-                for place in await self._serve(lambda memory: _due(memory, begun)):
-                    await self._capture(place)
+                await self._round(begun)
             except Exception as error:  # noqa: BLE001 - the report says so, and the next round goes on
                 self._report.event("memory_capture_failed", error=type(error).__name__)
-            await asyncio.sleep(WATCH_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), WATCH_SECONDS)
+
+    async def _round(self, begun: datetime) -> None:
+        """Capture the sessions that are due, until this process ends."""
+        await self._queue()
+        for place in await self._serve(lambda memory: _due(memory, begun)):
+            if self._ending.is_set():
+                return
+            await self._capture(place)
 
 
 def _place_of(turn: Turn) -> QueuedSession | None:

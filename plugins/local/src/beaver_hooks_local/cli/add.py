@@ -119,7 +119,8 @@ def _add_many(shell: Shell, given: dict[str, Any], user: str | None, *, as_json:
     if sys.stderr.isatty() and (new := sum(each.outcome == "stored" for each in kept)):
         say(f"Added {counted(new, 'memory')}; {EMBEDS}", err=True)
     if refused is not None:
-        raise click.UsageError(f"{refused} The lines before it were added. Correct the line, and add the file again.")
+        before = "The lines before it were added" if kept else "Nothing was added"
+        raise click.UsageError(f"{refused} {before}. Correct the line, and add the file again.")
 
 
 def stored(written: WriteReport) -> tuple[Kept, ...]:

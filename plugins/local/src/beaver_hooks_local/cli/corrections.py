@@ -62,7 +62,7 @@ def correct(shell: Shell, id_: int, words: tuple[str, ...], *, user: str | None,
 @debug_option
 @click.pass_obj
 def undo(shell: Shell, *, user: str | None, as_json: bool) -> None:
-    """Forget the memories of the last captured turn; those that they superseded hold again."""
+    """Forget the memories of the last captured turn or correction; those that they superseded hold again."""
     which = OwnerOptions(user=user)
 
     def work(memory: LocalMemory) -> UndoReport:
@@ -80,29 +80,38 @@ def undo(shell: Shell, *, user: str | None, as_json: bool) -> None:
 
 @click.command()
 @click.argument("id_", metavar="[ID]", type=ID, required=False)
-@click.option("--accept", "choice", flag_value="accept", help="Remember it.")
-@click.option("--reject", "choice", flag_value="reject", help="Erase it.")
+@click.option("--accept", is_flag=True, help="Remember it.")
+@click.option("--reject", is_flag=True, help="Erase it.")
 @click.option("--edit", "text", metavar="TEXT", help="Remember this text in its place.")
 @own_option
 @json_option
 @debug_option
 @click.pass_obj
 def review(
-    shell: Shell, id_: int | None, *, choice: str | None, text: str | None, user: str | None, as_json: bool
+    shell: Shell,
+    id_: int | None,
+    *,
+    accept: bool,
+    reject: bool,
+    text: str | None,
+    user: str | None,
+    as_json: bool,
 ) -> None:
     """List the memories that wait for approval, or decide about one of them.
 
     The agent cannot approve: only a person decides, here or with /memory.
     """
     which = OwnerOptions(user=user)
+    given = {"accept": accept, "edit": text is not None, "reject": reject}
+    choices = [name for name, is_given in given.items() if is_given]
     if id_ is None:
-        if choice or text is not None:
+        if choices:
             raise click.UsageError("Name the memory: review ID --accept. `beaver memory review` lists them.")
         _list(shell, which, as_json=as_json)
         return
-    if (choice is None) == (text is None):
+    if len(choices) != 1:
         raise click.UsageError("Choose one of --accept, --edit TEXT and --reject.")
-    _decide(shell, id_, which, choice="edit" if choice is None else choice, text=text or "", as_json=as_json)
+    _decide(shell, id_, which, choice=choices[0], text=text or "", as_json=as_json)
 
 
 def _list(shell: Shell, which: OwnerOptions, *, as_json: bool) -> None:

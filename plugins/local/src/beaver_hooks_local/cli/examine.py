@@ -8,6 +8,7 @@ from beaver_hooks_local.cli.output import counted
 from beaver_memory.errors import StoreError
 from beaver_memory.runtime.examination import Examination, examined
 from beaver_memory.runtime.profile import DATABASE
+from beaver_toolkit.redaction.redactor import Policy
 
 REMEDY = "run: beaver memory check"
 
@@ -27,7 +28,8 @@ WHOLE = "`beaver memory check` reads all of them"
 @click.command(hidden=True)
 @click.argument("folders", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--database", type=click.Path(path_type=Path), help="A database in place of those in the folders.")
-def examine(folders: tuple[Path, ...], *, database: Path | None) -> list[Finding]:
+@click.option("--redact", "kinds", multiple=True, help="What else is a secret: `emails`, `phones`.")
+def examine(folders: tuple[Path, ...], *, database: Path | None, kinds: tuple[str, ...]) -> list[Finding]:
     """Verify the rows of the databases in FOLDERS, of the project and the person; change nothing.
 
     Of a large database only the newest are verified. Memories that hold a secret are counted.
@@ -36,14 +38,16 @@ def examine(folders: tuple[Path, ...], *, database: Path | None) -> list[Finding
     """
     paths = [database] if database else [folder / DATABASE for folder in folders]
     there = {path: bool(number) for number, path in enumerate(dict.fromkeys(paths)) if path.exists()}
-    return [found for path, of_person in there.items() for found in _findings(path, of_person=of_person)]
+    policy = Policy(emails="emails" in kinds, phones="phones" in kinds)
+    return [found for path, of_person in there.items() for found in _findings(path, policy, of_person=of_person)]
 
 
-def _findings(path: Path, *, of_person: bool) -> list[Finding]:
+def _findings(path: Path, policy: Policy, *, of_person: bool) -> list[Finding]:
     try:
-        seen = examined(path, of_person=of_person)
+        seen = examined(path, policy, of_person=of_person)
     except StoreError as error:
-        return [("problem", str(error), "see the reason, and run: beaver memory check")]
+        text, _, remedy = str(error).rpartition("; ")
+        return [("problem", text, remedy)]
     return [_state(path, seen), *_secrets(path, seen), *_parked(path, seen)]
 
 

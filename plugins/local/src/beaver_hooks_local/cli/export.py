@@ -47,6 +47,9 @@ def export(shell: Shell, /, *, output: Path, force: bool, damaged: bool, as_json
     Expired and superseded memories are left out, unless --all is given. With --damaged, only rows that fail their
     checksums are exported, as evidence; `add --json-lines` does not take these lines. The file is written completely or
     not at all, and only you can read it.
+
+    `beaver memory export --subject USER -o FILE` writes all data of one person, also that of other plugins and
+    the conversations.
     """
     which = asked(**options)
     if damaged and (which.project or which.narrowed):

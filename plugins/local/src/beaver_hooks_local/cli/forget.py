@@ -1,5 +1,6 @@
 """`forget`: shows memories, asks, and erases them."""
 
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,19 +14,20 @@ import click
 from beaver_hooks_local.cli.change import own_option
 from beaver_hooks_local.cli.options import FILTER_OPTIONS, ID, MOMENT, WORD, OwnerOptions, debug_option, json_option
 from beaver_hooks_local.cli.output import HEADS, counted, record, row, say, say_json, table
-from beaver_hooks_local.cli.plugin_calls import ask, call
+from beaver_hooks_local.cli.plugin_calls import NAME, ask, call
 from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.cli.prove import Proof, as_record, say_proof, tell
 from beaver_hooks_local.cli.prove import proved as prove_planted
 from beaver_hooks_local.cli.prove import proved_of as prove_forgotten
 from beaver_hooks_local.cli.search import ensure_all
+from beaver_hooks_local.errors import damaged_text
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.plugin import Local
-from beaver_hostspecs import BeaverError, Shell
+from beaver_hostspecs import BeaverError, PluginError, Shell
 from beaver_memory.filters import Filters
 from beaver_memory.records import Memory
 from beaver_memory.runtime.reports import ForgetReport
-from beaver_memory.runtime.requests import ForgetRequest, InspectionRequest
+from beaver_memory.runtime.requests import DamagedRequest, ForgetRequest, InspectionRequest
 
 BATCH = 100
 """Memories that one call forgets."""
@@ -76,6 +78,11 @@ class Selection:
         words = {"query": self.query, "session": self.session}
         request = ForgetRequest(ids=self.ids, own=self.own(memory), every=every, **words, dry_run=True)
         return memory.operations.forget(request).memories
+
+    def damaged(self, memory: LocalMemory) -> tuple[int, ...]:
+        """Return the first memories of the users that fail their checksums, which `found` leaves out."""
+        rows = memory.operations.damaged(DamagedRequest(visible=self.own(memory))).rows
+        return tuple(row.id for row in rows if row.kind == "memory" and isinstance(row.id, int))
 
 
 @click.command()
@@ -153,10 +160,12 @@ def forget(
         # The last turns may wait to become memories.
         ask(shell, lambda memory: memory.operations.turns.erase(which.sight.owner), wrote=True)
     if not (found or as_json):
+        _ensure_whole(shell, selection)
         say("There are no memories to forget.")
         return
     if dry:
         _tell_dry(found, as_json=as_json)
+        _ensure_whole(shell, selection)
         return
     _ensure_meant(found, yes=yes)
     shown = None
@@ -164,7 +173,8 @@ def forget(
         shown, report = prove_forgotten(shell, found, lambda: _forgotten(shell, found, selection))
     else:
         report = _forgotten(shell, found, selection)
-    _tell(report, _quoting(shell, found), shown, as_json=as_json)
+    _tell(report, _quoting(shell, found, user), shown, user=user, as_json=as_json)
+    _ensure_whole(shell, selection)
     if report.left or not (shown is None or shown.holds):
         ctx.exit(REMAINS)
 
@@ -184,6 +194,16 @@ def _ensure_one_way(selection: Selection) -> None:
         )
 
 
+def _ensure_whole(shell: Shell, selection: Selection) -> None:
+    """Name the damaged memories that forgetting all memories leaves.
+
+    Raises:
+        PluginError: there are such memories.
+    """
+    if selection.every and (damaged := ask(shell, selection.damaged)):
+        raise PluginError(damaged_text(damaged), plugin=NAME)
+
+
 def _tell_dry(found: Sequence[Memory], *, as_json: bool) -> None:
     if as_json:
         say_json({"dry_run": True, "forgotten": [record(each) for each in found]})
@@ -191,7 +211,7 @@ def _tell_dry(found: Sequence[Memory], *, as_json: bool) -> None:
         say(f"{_listed(found)}\nNothing was forgotten; without --dry-run, {counted(len(found), 'memory')} would be.")
 
 
-def _tell(report: ForgetReport, quoting: int | None, shown: Proof | None, *, as_json: bool) -> None:
+def _tell(report: ForgetReport, quoting: int | None, shown: Proof | None, *, user: str | None, as_json: bool) -> None:
     if as_json:
         say_json(
             {
@@ -208,7 +228,8 @@ def _tell(report: ForgetReport, quoting: int | None, shown: Proof | None, *, as_
     gone = counted(len(report.forgotten), "memory")
     say(f"Forgot {gone}: texts, vectors and the texts in the history are erased.")
     if quoting:
-        say(f"{counted(quoting, 'session')} may quote it; to erase that: beaver sessions forget WORDS")
+        whose = f" --user {shlex.quote(user)}" if user else ""
+        say(f"{counted(quoting, 'session')} may quote it; to erase that: beaver sessions forget WORDS{whose}")
     say(f"Erased rows and files: {_places(report.erased)}.")
     if report.left:
         say(f"Still there: {_places(report.left)}. Run `beaver memory check`, and forget again.", err=True)
@@ -234,15 +255,18 @@ def _forget_damaged(shell: Shell, selection: Selection, *, yes: bool, as_json: b
     gone = ask(shell, work, wrote=True)
     if as_json:
         say_json({"dry_run": False, "forgotten": [{"id": id_} for id_ in gone]})
-    else:
+    elif gone:
         say(f"Forgot {counted(len(gone), 'damaged memory')}.")
+    if missing := [id_ for id_ in selection.ids if id_ not in gone]:
+        whose = "here" if selection.every_user else "of this user"
+        raise click.UsageError(f"There is no memory {', '.join(map(str, missing))} {whose}.")
 
 
-def _quoting(shell: Shell, forgotten: Sequence[Memory]) -> int | None:
+def _quoting(shell: Shell, forgotten: Sequence[Memory], user: str | None) -> int | None:
     """Return how many stored sessions may still quote forgotten memories; `None` if that cannot be known."""
     texts = [text for each in forgotten for text in (each.title, each.narrative) if text]
     try:
-        return shell.quoting_sessions(texts)
+        return shell.quoting_sessions(texts, user=user)
     except BeaverError as error:
         say(f"It is unknown whether stored sessions quote what was forgotten. {error}", err=True)
         return None

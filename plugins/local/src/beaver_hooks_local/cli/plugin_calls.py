@@ -52,7 +52,8 @@ def call(shell: Shell, function: Callable[[Local], Awaitable[T]]) -> T:
     """Return the result of `await function(plugin)`.
 
     Raises:
-        UnknownPlugin: the plugin is not in service, for example because the memory is off; says why.
+        PluginUnavailable: the plugin could not be loaded, for example because its database is damaged; says why.
+        UnknownPlugin: the memory is off.
         PluginError: the memory or the embedder fails.
     """
 

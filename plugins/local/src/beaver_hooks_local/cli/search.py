@@ -141,13 +141,16 @@ def ensure_all(shell: Shell, ids: tuple[int, ...], found: Sequence[Memory], whic
 
     Raises:
         PluginError: some of them are damaged.
-        UsageError: there are such ids.
+        UsageError: there are such ids; says so of memories without a user, where a user was named.
     """
     missing = [each for each in dict.fromkeys(ids) if each not in {memory.id for memory in found}]
     if not missing:
         return
-    if damaged := ask(shell, lambda memory: _got(memory, missing, which)).damaged:
-        raise PluginError(damaged_text(damaged), plugin=NAME)
+    got = ask(shell, lambda memory: _got(memory, missing, which))
+    if got.damaged:
+        raise PluginError(damaged_text(got.damaged), plugin=NAME)
+    if which.user and (of_nobody := [str(each.id) for each in got.memories if not each.owner.user]):
+        raise click.UsageError(f"No user owns memory {', '.join(of_nobody[:10])}; leave --user out.")
     raise click.UsageError(
         f"There is no memory {', '.join(map(str, missing[:10]))} here. `beaver memory list` shows the ids; --user ID"
         " selects the memories of a user."
