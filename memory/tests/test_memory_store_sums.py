@@ -101,7 +101,7 @@ def wrong(truth, found):
 
 @pytest.mark.parametrize(("seed", "count"), [(1, 25), *campaign((2, 400))])
 def test_flipped_bits(whole, tmp_path, seed, count):
-    """Bits flipped in people, summaries and labels show nothing wrong, and the check reports what is missing.
+    """Bits flipped in people, summaries and labels show nothing wrong, and the check reports each missing row.
 
     Health reports it too, but for an index of labels that is out of order: only the check sees that.
     """

@@ -134,7 +134,7 @@ def test_the_same_commands(tmp_path, database):
         assert [0] * len(commands) == [each.code for each in ran]
         printed[name] = comparable([each.out for each in ran])
 
-    # Other places hold a memory on a server than in files: what was erased, and what is out of reach, differs.
+    # Other places hold a memory on a server than in files, so the counts of the places differ.
     forgot = {name: texts.pop(forget).splitlines()[0] for name, texts in printed.items()}
     assert forgot["files"] == forgot["server"]
     assert printed["files"] == printed["server"]
