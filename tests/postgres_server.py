@@ -106,7 +106,11 @@ class Server:
         """End the server with a signal to its first process, and wait for its end."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal_)
-            self._process.wait()
+            # A server that is just recovering may not hear the signal.
+            try:
+                self._process.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                self.kill()
 
     def kill(self) -> None:
         """Kill all processes of the server at once."""
