@@ -293,15 +293,20 @@ def test_real_frames_can_be_asked():
     assert "me" == owner(sys._getframe(), {__name__.partition(".")[0]: "me"})
 
 
-async def test_a_loop_that_answers_is_not_looked_at(make_watchdog, monkeypatch):
+def test_a_loop_that_answers_is_not_looked_at(monkeypatch):
     """The stack of another thread is read only while the loop owes an answer: reading it is not without risk."""
-    looks = []
+    looks, pauses = [], iter(range(20))
+    loop = asyncio.new_event_loop()
+    watchdog = new_watchdog(Calls(loop, None, None), loop=loop)
+
+    def answer(_):
+        loop.run_until_complete(asyncio.sleep(0))
+        return next(pauses, None) is None
+
+    monkeypatch.setattr(watchdog._stopping, "wait", answer)
     monkeypatch.setattr(Watchdog, "_step", lambda _: looks.append(1))
-    watchdog = make_watchdog()
-    for _ in range(20):
-        watchdog._answered = True
-        await asyncio.sleep(PATIENCE / 20)
-        watchdog._answered = True
+    watchdog._watch()
+    loop.close()
 
     assert [] == looks
 
