@@ -5,6 +5,8 @@ passages, each of which is found and scored by itself. Packed:
 
     u16 number of passages, then for each of them:
         u32 number of terms n, u16 length, u16 traits (`traits.py`), n u64 hashes, n u8 counts
+
+The dates that a passage names, and the day of its memory, are terms too (`dates.py`); the length does not count them.
 """
 
 import re
@@ -13,6 +15,7 @@ import threading
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, date, datetime
 from hashlib import blake2b
 from typing import cast
 
@@ -20,14 +23,15 @@ import attrs
 import numpy as np
 import Stemmer
 
+from beaver_memory.search.dates import around, dates_of
 from beaver_memory.search.intent import Intent, intent_of
 from beaver_memory.search.irregular import irregular_forms
-from beaver_memory.search.traits import FIRST, TraitReader
+from beaver_memory.search.traits import FIRST, NUMBER, TIME, TraitReader, stamped
 from beaver_memory.search.words import named, terms_of, words_of
 from beaver_toolkit.words import LONGEST
 
-ANALYSER = "4"
-"""The version of this module, `words.py` and `traits.py`: a greater number whenever terms or traits change.
+ANALYSER = "5"
+"""The version of this module, `words.py`, `dates.py` and `traits.py`: a greater number whenever terms or traits change.
 
 Stores record it."""
 
@@ -79,8 +83,12 @@ class Analyser:
         return cast("list[int]", np.frombuffer(self._digests(text.split()), "<u8").tolist())
 
     def query(self, text: str) -> list[int]:
-        """Return the distinct terms of a query, in order, up to a limit."""
+        """Return the distinct terms of a query, in order, up to a limit; see `dates` for those of its dates."""
         return list(dict.fromkeys(self.terms(text[:MOST_QUERY])))[:MOST_QUERY_TERMS]
+
+    def dates(self, text: str, now: datetime) -> list[int]:
+        """Return the terms of the dates that a query names, as seen from a moment."""
+        return [hash_of(_dated(each)) for each in dates_of(text[:MOST_QUERY], now.astimezone(UTC).date())]
 
     def words(self, text: str) -> list[str]:
         """Return the distinct words of a query without stop-words, as they are written."""
@@ -99,8 +107,14 @@ class Analyser:
             names.append(self._name(asker))
         return intent_of(text, names, self._name(asker))
 
-    def pack(self, texts: Sequence[str], extra: str = "") -> tuple[bytes, int]:
-        """Return the packed terms of passages and their total length; the first passage also has those of `extra`."""
+    def pack(self, texts: Sequence[str], extra: str = "", day: date | None = None) -> tuple[bytes, int]:
+        """Return the packed terms of passages and their total length.
+
+        Args:
+            texts: the passages.
+            extra: a text whose terms the first passage has too.
+            day: the day on which the memory was made; without it no passage has the terms of dates.
+        """
         parts, length = [_HEAD.pack(len(texts))], 0
         for text in texts:
             pieces = text.split()
@@ -109,11 +123,9 @@ class Analyser:
             if extra:
                 found += self._digests(extra.split())
                 extra = ""
-            hashes, counts = _counted(found)
-            head = _PASSAGE_HEAD.pack(
-                len(counts), min(size, _MOST_LENGTH), self._traits.traits_of(text, pieces, len(texts))
-            )
-            parts += (head, hashes, counts)
+            traits = self._traits.traits_of(text, pieces, len(texts))
+            hashes, counts = _counted(found if day is None else found + _dates(text, traits, day))
+            parts += (_PASSAGE_HEAD.pack(len(counts), min(size, _MOST_LENGTH), traits), hashes, counts)
         return b"".join(parts), length
 
     def _name(self, word: str) -> int:
@@ -163,6 +175,15 @@ class Analyser:
         return cast("str", stemmer.stemWord(self._irregular.get(word, word)))
 
 
+def _dates(text: str, traits: int, day: date) -> bytes:
+    """Return the terms of the dates that a passage names, and of the day of its memory unless its stamp names one."""
+    stamp, said = stamped(text)
+    named = dates_of(said, day) if traits & (TIME | NUMBER) else []
+    if not (stamp and dates_of(stamp, day)):
+        named.append(day.isoformat())
+    return b"".join(dict.fromkeys(map(_digest, (_dated(each) for found in named for each in around(found)))))
+
+
 def _counted(digests: bytes) -> tuple[bytes, bytes]:
     """Return the distinct terms, and how often each of them occurs."""
     numbers = memoryview(digests).cast("Q")
@@ -174,6 +195,11 @@ def _counted(digests: bytes) -> tuple[bytes, bytes]:
 
 def _digest(term: str) -> bytes:
     return blake2b(term.encode("utf-8", "replace"), digest_size=_DIGEST).digest()
+
+
+def _dated(found: str) -> str:
+    """Return the term of a date, which no word is."""
+    return f"\0{found}"
 
 
 def hash_of(term: str) -> int:
