@@ -29,6 +29,11 @@ from beaver_memory.search.date_words import (
 MOST = 16
 """The dates of one text that are read."""
 
+_MARK = 0xDA7E
+"""The first 16 bits of the term of a date."""
+
+_REST = (1 << 48) - 1
+
 _SATURDAY = 5
 _SIGNS = " \t\n,;:!?\"'()[]{}*_`~<>|\u2026\u201c\u201d\u201e\u2018\u2019"
 _MONTHDAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th|\.)?")
@@ -56,6 +61,16 @@ def around(found: str) -> tuple[str, ...]:
         return (found,)
     day = date.fromisoformat(found)
     return found, _week(day), _month(day.year, day.month)
+
+
+def as_date(term: int) -> int:
+    """Return the hash of a date as a term that `is_date`."""
+    return _MARK << 48 | term & _REST
+
+
+def is_date(term: int) -> bool:
+    """Return whether a term is that of a date, and not of a word but for one of 65,536 words."""
+    return term >> 48 == _MARK
 
 
 # --- Words with spaces between them ---------------------------------------------------------------------------------

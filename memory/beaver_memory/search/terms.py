@@ -16,6 +16,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from hashlib import blake2b
 from typing import cast
 
@@ -23,7 +24,7 @@ import attrs
 import numpy as np
 import Stemmer
 
-from beaver_memory.search.dates import around, dates_of
+from beaver_memory.search.dates import around, as_date, dates_of
 from beaver_memory.search.intent import Intent, intent_of
 from beaver_memory.search.irregular import irregular_forms
 from beaver_memory.search.traits import FIRST, NUMBER, TIME, TraitReader, stamped
@@ -49,6 +50,7 @@ _KNOWN = 200_000
 _LONGEST_KNOWN = 64
 """Characters of the longest cached word."""
 
+_KNOWN_DATES = 4_096
 _MOST_COUNT = 255
 _DIGEST = 8
 _SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f\n])\s+|\n+")
@@ -88,7 +90,7 @@ class Analyser:
 
     def dates(self, text: str, now: datetime) -> list[int]:
         """Return the terms of the dates that a query names, as seen from a moment."""
-        return [hash_of(_dated(each)) for each in dates_of(text[:MOST_QUERY], now.astimezone(UTC).date())]
+        return [_date(each) for each in dates_of(text[:MOST_QUERY], now.astimezone(UTC).date())]
 
     def words(self, text: str) -> list[str]:
         """Return the distinct words of a query without stop-words, as they are written."""
@@ -181,7 +183,12 @@ def _dates(text: str, traits: int, day: date) -> bytes:
     named = dates_of(said, day) if traits & (TIME | NUMBER) else []
     if not (stamp and dates_of(stamp, day)):
         named.append(day.isoformat())
-    return b"".join(dict.fromkeys(map(_digest, (_dated(each) for found in named for each in around(found)))))
+    return b"".join(dict.fromkeys(term for found in named for term in _date_terms(found)))
+
+
+@lru_cache(maxsize=_KNOWN_DATES)
+def _date_terms(found: str) -> tuple[bytes, ...]:
+    return tuple(_date(each).to_bytes(_DIGEST, "little") for each in around(found))
 
 
 def _counted(digests: bytes) -> tuple[bytes, bytes]:
@@ -197,9 +204,9 @@ def _digest(term: str) -> bytes:
     return blake2b(term.encode("utf-8", "replace"), digest_size=_DIGEST).digest()
 
 
-def _dated(found: str) -> str:
-    """Return the term of a date, which no word is."""
-    return f"\0{found}"
+def _date(found: str) -> int:
+    """Return the term of a date."""
+    return as_date(hash_of(found))
 
 
 def hash_of(term: str) -> int:
