@@ -86,7 +86,8 @@ def weigh(hashes: Sequence[int], searched: Sequence[Searched]) -> list[Terms]:
     table = _table(round(FINENESS * math.log2(max(1.0, mean))))
     chosen = tuple(weights[place] for place in order)
     # A memory of another day may still say what a query asks for: dates rank, and do not tell whether anything fits.
-    whole = _whole([each for term, each in zip(hashes, frequencies, strict=True) if not is_date(term)], total)
+    # Without any block there are no frequencies.
+    whole = _whole([each for term, each in zip(hashes, frequencies, strict=False) if not is_date(term)], total)
     return [
         Terms(lists=tuple(each[place] for place in order), weights=chosen, table=table, whole=whole) for each in lists
     ]
