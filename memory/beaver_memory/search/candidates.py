@@ -147,6 +147,7 @@ class _Look:
         self.number = number
         self.part = links.state.parts[number]
         self.terms = terms
+        self.by_words = query is None
         self.query = query if self.part.vectors is not None else None
         self.allowed = links.seen[number].allowed
         self.chosen: list[np.ndarray] = []
@@ -177,7 +178,8 @@ class _Look:
 
     def covered(self) -> float:
         """Return the most of the weights of the terms that one of the units found by words has."""
-        return float(lexical.coverage(self.part.block, self.terms, self.words.units).max(initial=0.0))
+        held = lexical.coverage(self.part.block, self.terms, self.words.units, by_words=self.by_words)
+        return float(held.max(initial=0.0))
 
     def cosines_of(self, units: np.ndarray) -> np.ndarray:
         """Return the cosines of units with the query."""

@@ -33,6 +33,12 @@ FEW = 10
 ENOUGH = 8
 """Words of a query that a memory needs at most: no memory has all words of a long query."""
 
+SEVERAL = 3
+"""Words of a query from which on one of them alone says little: most of a conversation are words of everyday life."""
+
+ALONE = 0.5
+"""The share of its weight that such a word counts."""
+
 _NEARLY = 0.999
 """The tolerance for sums of the same numbers in another order."""
 
@@ -46,12 +52,14 @@ class Terms:
         weights: the weight of each term: its rarity among all visible units.
         table: the value of each code of a posting.
         whole: the weights of all terms together; see `_whole`.
+        asked: the number of terms of the query, with those that occur nowhere.
     """
 
     lists: tuple[slice, ...]
     weights: tuple[float, ...]
     table: np.ndarray
     whole: float
+    asked: int
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -89,7 +97,8 @@ def weigh(hashes: Sequence[int], searched: Sequence[Searched]) -> list[Terms]:
     # Without any block there are no frequencies.
     whole = _whole([each for term, each in zip(hashes, frequencies, strict=False) if not is_date(term)], total)
     return [
-        Terms(lists=tuple(each[place] for place in order), weights=chosen, table=table, whole=whole) for each in lists
+        Terms(lists=tuple(each[p] for p in order), weights=chosen, table=table, whole=whole, asked=len(hashes))
+        for each in lists
     ]
 
 
@@ -138,14 +147,21 @@ def score(block: Block, terms: Terms, units: np.ndarray) -> np.ndarray:
     return found
 
 
-def coverage(block: Block, terms: Terms, units: np.ndarray) -> np.ndarray:
-    """Return the weights of the terms that given units have, however long they are."""
-    found = np.zeros(len(units))
+def coverage(block: Block, terms: Terms, units: np.ndarray, *, by_words: bool) -> np.ndarray:
+    """Return the weights of the terms that given units have, however long they are.
+
+    If a search goes by words alone, a single one of several counts less.
+    """
+    found, count = np.zeros(len(units)), np.zeros(len(units), "i8")
     for part, weight in zip(terms.lists, terms.weights, strict=True):
         listed = block.terms.units[part]
         if len(listed):
             places = np.minimum(listed.searchsorted(units.astype(listed.dtype)), len(listed) - 1)
-            found[listed[places] == units] += weight
+            held = listed[places] == units
+            found[held] += weight
+            count += held
+    if by_words and terms.asked >= SEVERAL:
+        found[count == 1] *= ALONE
     return found
 
 

@@ -29,7 +29,7 @@ SURE = 3
 HALF = 0.5
 """That share of the floor."""
 
-LENIENT = 0.85
+LENIENT = 0.95
 """The factor of the share of the best score for a question that asks for many."""
 
 OF_A_SESSION = 2
