@@ -16,6 +16,7 @@ from beaver_memory.search.block import COLUMNS, NONE
 from beaver_memory.search.block_builder import build, newest
 from beaver_memory.search.block_merge import merge
 from beaver_memory.search.snapshot import part_of
+from beaver_memory.search.dates import as_date
 from beaver_memory.search.terms import Analyser, hash_of, passages, unpack
 from beaver_memory.store.protocol import IndexRow
 
@@ -85,6 +86,27 @@ def test_what_all_words_of_a_query_weigh():
     assert [once + twice, once + once, twice] == pytest.approx([whole("aaa", "bbb"), whole("aaa", "zzz"), whole("bbb")])
     assert lexical.ENOUGH * once == pytest.approx(whole("bbb", *(f"z{number}" for number in range(50))))
     assert [] == lexical.weigh([hash_of("aaa")], [])
+
+
+def test_dates_of_a_query_are_not_part_of_its_whole():
+    """A date ranks memories, and tells nothing about whether one of them says what the query asks for."""
+    part = part_of(build([row(1, "aaa bbb"), row(2, "bbb ccc")]))
+    alone, dated = (lexical.weigh([hash_of("aaa"), *more], [part])[0].whole for more in ([], [as_date(7)]))
+    assert alone == dated
+
+
+def test_a_single_word_in_common_counts_for_half():
+    """By words alone, one of three words counts for half of its weight; two of them, or one of two, count in full."""
+    block = build([row(1, "aaa bbb"), row(2, "bbb ccc")])
+
+    def covered(*words, by_words=True):
+        (terms,) = lexical.weigh([hash_of(word) for word in words], [part_of(block)])
+        return lexical.coverage(block, terms, np.arange(2), by_words=by_words).tolist()
+
+    once, twice = (math.log(1 + (2 + lexical.FEW - had + 0.5) / (had + 0.5)) for had in (1, 2))
+    assert [pytest.approx(once + twice), pytest.approx(twice / 2)] == covered("aaa", "bbb", "zzz")
+    assert [pytest.approx(once + twice), pytest.approx(twice)] == covered("aaa", "bbb", "zzz", by_words=False)
+    assert [pytest.approx(once + twice), pytest.approx(twice)] == covered("aaa", "bbb")
 
 
 def same(one, other):

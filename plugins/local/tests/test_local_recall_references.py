@@ -82,6 +82,14 @@ def test_an_excerpt_of_chinese_text():
     assert "早上开会。安娜喝绿茶！" in made.text
 
 
+def test_words_of_every_text_choose_no_excerpt():
+    """The sentence with one telling word of the prompt is shown before one with many words that every text has."""
+    whole = "What did you do and how was it for me? " * 20 + "Anna drinks tea. " + "What did we do and how was it? " * 20
+    made = reference(hit(3, title=whole), "What did Anna do, and how was it for you?")
+
+    assert "Anna drinks tea." in made.text
+
+
 def test_a_text_without_sentences_is_cut():
     """A long memory without an end of a sentence is shortened as well."""
     made = reference(hit(3, title="word " * 600), "word")
