@@ -84,7 +84,8 @@ def test_an_excerpt_of_chinese_text():
 
 def test_words_of_every_text_choose_no_excerpt():
     """The sentence with one telling word of the prompt is shown before one with many words that every text has."""
-    whole = "What did you do and how was it for me? " * 20 + "Anna drinks tea. " + "What did we do and how was it? " * 20
+    clouds = "Clouds pass over grey hills near town. " * 6
+    whole = "What did you do and how was it for me? " * 8 + clouds + "Anna drinks tea. " + clouds
     made = reference(hit(3, title=whole), "What did Anna do, and how was it for you?")
 
     assert "Anna drinks tea." in made.text
