@@ -15,8 +15,8 @@ from beaver_memory.search import lexical
 from beaver_memory.search.block import COLUMNS, NONE
 from beaver_memory.search.block_builder import build, newest
 from beaver_memory.search.block_merge import merge
-from beaver_memory.search.snapshot import part_of
 from beaver_memory.search.dates import as_date
+from beaver_memory.search.snapshot import part_of
 from beaver_memory.search.terms import Analyser, hash_of, passages, unpack
 from beaver_memory.store.protocol import IndexRow
 

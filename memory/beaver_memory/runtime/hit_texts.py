@@ -3,6 +3,7 @@
 from beaver_memory.query import Hit
 from beaver_memory.records import Memory
 from beaver_memory.search.terms import passages
+from beaver_memory.search.words import STOP_WORDS
 
 WHOLE = 400
 """Tokens up to which a memory is shown whole; of a longer one, the passage that the search found."""
@@ -21,6 +22,11 @@ def passage_of(hit: Hit) -> str:
     """Return the passage of a memory that the search found."""
     cut = passages(hit.memory.text)
     return cut[min(hit.passage, len(cut) - 1)]
+
+
+def telling(words: frozenset[str]) -> frozenset[str]:
+    """Return words in small letters without those that are in every text."""
+    return words - STOP_WORDS
 
 
 def heading(memory: Memory, longest: int = 80) -> str:

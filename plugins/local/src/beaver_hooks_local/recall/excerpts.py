@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from beaver_hostspecs.tokens import estimate_tokens
 from beaver_memory.query import Hit
-from beaver_memory.runtime.hit_texts import passage_of, text_of
-from beaver_memory.search.words import STOP_WORDS
+from beaver_memory.runtime.hit_texts import passage_of, telling, text_of
 from beaver_toolkit.words import SPACELESS, pairs
 
 WHOLE = 80
@@ -34,7 +33,7 @@ def excerpt(hit: Hit, prompt: str) -> str:
     if memory.token_count <= WHOLE:
         return text_of(hit)
     sentences = _sentences(passage_of(hit))
-    first, end = _best(sentences, _words(prompt) - STOP_WORDS)
+    first, end = _best(sentences, telling(_words(prompt)))
     before = "[...] " if first or hit.passage else ""
     found = "".join(f"{each}{'' if each[-1] in _UNSPACED else ' '}" for each in sentences[first:end])
     return f"{before}{found.rstrip()} [... memory_get {memory.id}]"
