@@ -21,14 +21,17 @@ from beaver_hooks.cli.backup import (
 )
 from beaver_hooks.cli.common import common, configured
 from beaver_hooks.cli.terminal import show
-from beaver_hooks.cli.text_format import moment
+from beaver_hooks.cli.text_format import counted, moment
 from beaver_hooks.config import Config
 from beaver_hooks.config.locations import FOLDER
 from beaver_hooks.config.paths import printable
+from beaver_hooks.subjects.audit_record import erased_since
 from beaver_hostspecs import PERSON_PART, PROJECT_PART
 
 PLACES = frozenset({"folder", "databasePath"})
 """The settings by which plugins keep their files outside of the state folder."""
+
+AGAIN = "The backup may still hold it: run `beaver memory erase --subject USER` again."
 
 
 @click.command(name="restore")
@@ -52,7 +55,8 @@ def command(
 
     Every byte of it is verified before anything is written. Without --merge existing state is refused. With it,
     memories are added that are missing, forgotten ones stay forgotten, and where both differ the present state stays
-    and is named. Restore only backups that you made: what they hold counts as your own.
+    and is named. Restore only backups that you made: what they hold counts as your own. A backup may hold the data of a
+    person whom you have erased since; the command says so, and you erase it again.
     """
     loaded = configured(config)
     places = Places(state=loaded.state_folder, person=loaded.person_folder)
@@ -63,10 +67,13 @@ def command(
         )
     stored = Stored.under(loaded, places, os.environ)
     done = restore(stored, file, parts=parts_of(only), merge=merge, dry=dry_run, waiting=step)
+    erased = erased_since(places.state, done.manifest.made)
     if as_json:
-        say_json(dry_run=dry_run, **_plain(done))
+        say_json(dry_run=dry_run, **_plain(done), erased_since=erased)
     else:
         _tell(done, dry=dry_run)
+        if erased:
+            show(f"The data of {counted(erased, 'person')} was erased after this backup was made. {AGAIN}", err=True)
         if folder is not None and not dry_run:
             show(
                 f"To use it, copy config.json to {places.state}, and run: cd {folder.absolute() / PROJECT_PART} &&"

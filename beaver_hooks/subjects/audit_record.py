@@ -4,11 +4,15 @@ from datetime import datetime
 from pathlib import Path
 
 from beaver_hooks.audit.events import AuditEvent
+from beaver_hooks.audit.reader import TrailReader
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.subjects.holders import Summary
 from beaver_hostspecs import AuditUnavailable, Fact, Subject
 
 EXPORTED, ERASED = "subject_exported", "subject_erased"
+
+NEWEST = 100_000
+"""Events that are looked at for erasures."""
 
 
 def record(folder: Path, name: str, subject: Subject, summary: Summary, *, now: datetime) -> str:
@@ -36,3 +40,12 @@ def record(folder: Path, name: str, subject: Subject, summary: Summary, *, now: 
     except AuditUnavailable as error:
         return f"The audit trail has no record of this: {error}"
     return ""
+
+
+def erased_since(folder: Path, moment: datetime) -> int:
+    """Return of how many persons data was erased after a moment, by the newest events; 0 without a readable trail."""
+    try:
+        events = TrailReader(folder).tail(NEWEST)
+    except AuditUnavailable:
+        return 0
+    return len({each.facts["subject"] for each in events if each.name == ERASED and each.at > moment})

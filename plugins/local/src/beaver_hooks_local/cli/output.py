@@ -97,10 +97,14 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     room = max(LEAST, shutil.get_terminal_size((WIDTH, 24)).columns - before) if sys.stdout.isatty() else None
     lines = []
     for *cells, last in rows:
-        first, *more = [last] if room is None else textwrap.wrap(last, room, max_lines=MOST_LINES, placeholder=" ...") or [""]
+        first, *more = [last] if room is None else _wrapped(last, room)
         lines.append("  ".join([*(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)), first]))
         lines += [" " * before + each for each in more]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, max_lines=MOST_LINES, placeholder=" ...") or [""]
 
 
 def whole(memory: Memory) -> str:
