@@ -802,15 +802,6 @@ def test_add_without_words_on_a_terminal(here):
     assert (2, True) == (ran.code, "There is no text to remember" in ran.err)
 
 
-def test_a_long_memory_takes_four_lines_of_a_table_on_a_terminal(here):
-    """A table stays a table: the end of a long text is left to `show`; a pipe gets all of it."""
-    here("add", " ".join(["word"] * 200))
-    shown, piped = here("list", terminal=True).out, here("list").out
-
-    assert (5, 2) == (len(shown.splitlines()), len(piped.splitlines()))
-    assert shown.endswith(" ...\n")
-
-
 @pytest.mark.parametrize("stdin", [b"caf\xe9", b"x" * (LONGEST_LINE + 1)])
 def test_stdin_that_is_no_memory(here, stdin):
     """`add` refuses stdin in another encoding and stdin without an end."""

@@ -19,9 +19,6 @@ WIDTH = 80
 LEAST = 24
 """The smallest width of the last column of a table, in characters."""
 
-MOST_LINES = 4
-"""Lines of the last column that a row has on a terminal; `show` prints all."""
-
 
 def say(text: str, *, err: bool = False) -> None:
     """Print a text in a form that is safe on any terminal, in the characters that its encoding has."""
@@ -90,21 +87,17 @@ def one_line(text: str) -> str:
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Return rows in columns; the first row holds the heads.
 
-    On a terminal the last column is wrapped and cut after some lines; in a pipe each row is one line, however long.
+    On a terminal the last column is wrapped; in a pipe each row is one line, however long.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
     before = sum(widths) + 2 * len(widths)
     room = max(LEAST, shutil.get_terminal_size((WIDTH, 24)).columns - before) if sys.stdout.isatty() else None
     lines = []
     for *cells, last in rows:
-        first, *more = [last] if room is None else _wrapped(last, room)
+        first, *more = [last] if room is None else textwrap.wrap(last, room) or [""]
         lines.append("  ".join([*(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)), first]))
         lines += [" " * before + each for each in more]
     return "\n".join(line.rstrip() for line in lines)
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, max_lines=MOST_LINES, placeholder=" ...") or [""]
 
 
 def whole(memory: Memory) -> str:
