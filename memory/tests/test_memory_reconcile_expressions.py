@@ -38,6 +38,16 @@ def test_a_match_of_any_expression(data):
     assert (found and found.span()) == ((again := expression.search(text)) and again.span())
 
 
+@pytest.mark.parametrize("clue", ["at", "dog", "horse"])
+def test_a_clue_at_any_place(clue):
+    """A text is searched wherever in it a clue stands, whatever the length of the clue."""
+    expression = Expression(clue, Clues({digest_of(clue): clue}))
+    assert [0, 3, 3, None] == [
+        (found := expression.search(text)) and found.start()
+        for text in (f"{clue} is", f"is {clue} is", f"is {clue}", "is")
+    ]
+
+
 @pytest.mark.parametrize("text", ["I L\u0131ve in Rome", "I L\u0130VE \u0130N Rome", "I'm ba\u017fed in Rome"])
 def test_letters_of_another_script(text):
     """A letter counts as the one that it stands for without regard to case, as a search counts it."""
