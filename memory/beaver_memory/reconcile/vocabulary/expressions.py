@@ -1,14 +1,14 @@
 """Regular expressions that are compiled and tried only where they can match.
 
-A vocabulary has hundreds of expressions, and few of them match a statement. The clues of an expression are texts of
-which every match holds at least one; a look for them takes a fraction of the time of a search. `clues.json` lists
-them by a digest of the expression, and `tools/vocabulary_clues.py` writes that file. An expression that it does not
-list is tried on every text.
+A vocabulary has hundreds of expressions, and few of them match a statement. The clues of an expression are sets of
+texts: every match holds at least one text of each set. A look for them takes a fraction of the time of a search.
+`clues.json` lists them by a digest of the expression, and `tools/vocabulary_clues.py` writes that file. An expression
+that it does not list is tried on every text.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from importlib.resources import files
@@ -27,17 +27,19 @@ BEGINNING = 3
 _LETTERS = {0x130: "i", 0x131: "i", 0x17F: "s"}
 """Letters that an expression without regard to case finds for another one, although they differ in lower case."""
 
+Sets = tuple[frozenset[str], ...]
+
 
 class Clues:
     """The clues of the expressions of a language. Thread-safe.
 
     Args:
-        of: the clues of each expression, with blanks between them, by its digest.
+        of: the sets of each expression by its digest; a set is a text with blanks between the clues.
     """
 
-    def __init__(self, of: Mapping[str, str]) -> None:
-        self._of = {digest: frozenset(texts.split()) for digest, texts in of.items()}
-        each = frozenset().union(*self._of.values())
+    def __init__(self, of: Mapping[str, Iterable[str]]) -> None:
+        self._of = {digest: tuple(frozenset(texts.split()) for texts in sets) for digest, sets in of.items()}
+        each = frozenset(clue for sets in self._of.values() for clues in sets for clue in clues)
         self._short = tuple(clue for clue in each if len(clue) < BEGINNING)
         self._long: dict[str, list[str]] = {}
         for clue in each.difference(self._short):
@@ -49,13 +51,14 @@ class Clues:
         """Return the clues of a language."""
         return cls(json.loads(files(__package__).joinpath(FILE).read_text("utf-8"))[language])
 
-    def of_expression(self, pattern: str) -> frozenset[str]:
+    def of_expression(self, pattern: str) -> Sets:
         """Return the clues of an expression; none if they are not known."""
-        return self._of.get(digest_of(pattern), frozenset())
+        return self._of.get(digest_of(pattern), ())
 
-    def allow(self, clues: frozenset[str], text: str) -> bool:
-        """Return whether a text may hold a match of what has these clues; `True` if it has none."""
-        return not clues or not clues.isdisjoint(self._in(text))
+    def allow(self, sets: Sets, text: str) -> bool:
+        """Return whether a text holds one clue of each set, so that it may hold a match."""
+        found = self._in(text)
+        return not any(clues.isdisjoint(found) for clues in sets)
 
     def _in_text(self, text: str) -> frozenset[str]:
         plain = in_lower_case(text)
@@ -79,8 +82,8 @@ class Expression:
     known: Clues = field(repr=False, eq=False)
 
     @cached_property
-    def clues(self) -> frozenset[str]:
-        """Texts of which every match holds one; none if they are not known."""
+    def clues(self) -> Sets:
+        """Sets of texts; every match holds one of each set."""
         return self.known.of_expression(self.pattern)
 
     @cached_property

@@ -18,7 +18,7 @@ from typing import Any
 
 import attrs
 
-from beaver_memory.reconcile.vocabulary.expressions import Clues, Expression
+from beaver_memory.reconcile.vocabulary.expressions import Clues, Expression, Sets
 from beaver_memory.reconcile.vocabulary.word_forms import characters, english_words, german_words, pairs_of
 
 NOTHING = "(?!)"
@@ -63,10 +63,10 @@ class Family:
     found_by: str = ""
 
     @cached_property
-    def clues(self) -> frozenset[str]:
-        """The clues of its patterns; none if a pattern has none."""
+    def clues(self) -> Sets:
+        """Clues of which every match of any pattern holds one; none if a pattern has none."""
         each = [pattern.clues for pattern in self.patterns]
-        return frozenset().union(*each) if all(each) else frozenset()
+        return (frozenset().union(*(sets[0] for sets in each)),) if all(each) else ()
 
 
 @attrs.frozen(kw_only=True)
