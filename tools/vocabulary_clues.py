@@ -3,8 +3,8 @@
     python tools/vocabulary_clues.py
 
 The clues follow from the expression alone: of the texts that a match must hold, the sets with the longest texts, and
-then the smallest ones. They have no blanks, so that a match keeps them when something is left out between its words. Run this after a
-change of a vocabulary; without it, the changed expressions are tried on every text.
+then the smallest ones. They have no blanks, so that a match keeps them when something is left out between its words.
+Run this after a change of a vocabulary; without it, the changed expressions are tried on every text.
 """
 
 import json

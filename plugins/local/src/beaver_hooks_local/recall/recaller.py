@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 
 import attrs
 from attrs import field
@@ -12,6 +12,7 @@ from beaver_hooks_local.recall.already_said import Conversation
 from beaver_hooks_local.recall.gate import Decision, GatePolicy, Window, decide, served
 from beaver_hooks_local.recall.index_contents import SHOWN, Listing, Listings, lasts
 from beaver_hooks_local.recall.prompt_features import PromptFeatures, read
+from beaver_hooks_local.recall.prompt_index import Row
 from beaver_hooks_local.recall.recall_cache import Answers, RecentItems
 from beaver_hooks_local.recall.references import FRAME, Picked, pick
 from beaver_hooks_local.recall.selection import (
@@ -61,6 +62,11 @@ class SearchResult:
     confident: bool = False
     policy: SelectionPolicy = ALWAYS
     picked: RecentItems[Picked] = field(init=False, factory=partial(RecentItems, SHOWN), repr=False, eq=False)
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """The hits as rows of a list, which keep their first lines."""
+        return tuple(Row(memory=hit.memory) for hit in self.hits)
 
 
 @attrs.frozen(kw_only=True)
@@ -123,7 +129,7 @@ class Recaller:
             last = self.last(sight)
             self._last.put(_place(sight), recall if last is None else attrs.evolve(last, skipped=decision))
             return recall
-        recall = self._given(turn, said, decision, found, report)
+        recall = self._given(turn, said, decision, found, report, tenant=sight.owner.tenant)
         self._last.put(_place(sight), recall)
         return recall
 
@@ -239,10 +245,17 @@ class Recaller:
     # --- The references of the turn -----------------------------------------------------------------------------
 
     def _given(
-        self, turn: Turn, prompt: PromptFeatures, decision: Decision, found: SearchResult, report: Report
+        self,
+        turn: Turn,
+        prompt: PromptFeatures,
+        decision: Decision,
+        found: SearchResult,
+        report: Report,
+        *,
+        tenant: str,
     ) -> Recall:
         conversation = Conversation.of(turn)
-        said = frozenset(hit.memory.id for hit in found.hits if conversation.holds(hit.memory))
+        said = frozenset(row.memory.id for row in found.rows if conversation.shows(row))
         settings = self._settings.recall
         bounds = [bound for bound in (turn.budget, self._most) if bound is not None]
         room = min([settings.max_tokens, *bounds])
@@ -266,7 +279,6 @@ class Recaller:
         left = min(bounds) - picked.tokens if bounds else None
         index = self._listings.references(found.listing, {*given}, conversation, left, report)
         references = (*picked.references, *index)
-        tenant = Visibility.of_turn(turn).owner.tenant
         return Recall(
             decision=decision,
             references=references,
