@@ -54,44 +54,6 @@ class Conversation:
         return len(text) >= SHORTEST and text in self._text
 
 
-def opening(self) -> str:
-        """Its first line."""
-
-
-class Conversation:
-    """The last messages of a turn's history, with its prompt.
-
-    Args:
-        texts: the messages, oldest first.
-    """
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        last, room = [], MOST_CHARACTERS
-        for text in reversed(list(texts)[-MOST_MESSAGES:]):
-            if room <= 0:
-                break
-            last.append(text[:room])
-            room -= len(text)
-        self._text = plain("\n".join(reversed(last)))
-
-    @classmethod
-    def of(cls, turn: Turn) -> "Conversation":
-        """Return the conversation of a turn."""
-        return cls([*(message.text for message in turn.history), turn.prompt])
-
-    def shows(self, row: Opened) -> bool:
-        """Whether the conversation contains a memory word for word."""
-        # The first line rules most memories out, without a search for the whole text.
-        return self._opens(row.opening) and self._has(row.memory)
-
-    def _opens(self, line: str) -> bool:
-        return line in self._text
-
-    def _has(self, memory: Memory) -> bool:
-        text = plain(memory.text[:MOST_CHARACTERS])
-        return len(text) >= SHORTEST and text in self._text
-
-
 def opening(memory: Memory) -> str:
     """Return the first line of a memory in the form that `plain` gives a conversation."""
     return plain(memory.title[:MOST_CHARACTERS])
