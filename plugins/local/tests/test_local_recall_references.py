@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks_local.recall.already_said import Conversation
-from beaver_hooks_local.recall.prompt_index import Row
 from beaver_hooks_local.recall.references import PROVENANCE, pick, reference
 from beaver_hooks_local.recall.selection import Selection
 from beaver_hostspecs import Message, Reference
@@ -131,18 +130,18 @@ def test_said_already(said, expected):
     """The conversation holds a memory whose text stands in it word for word, however it is wrapped."""
     turn = make_turn(history=[Message(role="assistant", text="Hello."), Message(role="user", text=said)])
 
-    assert expected == Conversation.of(turn).shows(Row(memory=make_memory()))
+    assert expected == Conversation.of(turn).holds(make_memory())
 
 
 def test_short_texts_are_never_said_already():
     """The conversation does not hold a memory whose short text merely occurs in it."""
-    assert not Conversation(["I like tea a lot"]).shows(Row(memory=make_memory(title="tea")))
+    assert not Conversation(["I like tea a lot"]).holds(make_memory(title="tea"))
 
 
 def test_a_long_history_is_read_from_its_end():
     """Of a very long history only the last messages are compared with a memory."""
-    row = Row(memory=make_memory())
-    late = Conversation(["x" * 300_000, row.memory.text])
-    early = Conversation([row.memory.text, *["y" * 150_000] * 2])
+    memory = make_memory()
+    late = Conversation(["x" * 300_000, memory.text])
+    early = Conversation([memory.text, *["y" * 150_000] * 2])
 
-    assert (True, False) == (late.shows(row), early.shows(row))
+    assert (True, False) == (late.holds(memory), early.holds(memory))

@@ -45,12 +45,25 @@ class Conversation:
         """Return the conversation of a turn."""
         return cls([*(message.text for message in turn.history), turn.prompt])
 
-    def shows(self, row: Opened) -> bool:
+    def holds(self, memory: Memory) -> bool:
         """Whether the conversation contains a memory word for word."""
-        # The first line rules most memories out, without a search for the whole text.
-        if row.opening not in self._text:
-            return False
-        text = plain(row.memory.text[:MOST_CHARACTERS])
+        # The first word rules most memories out, and then the first line, without a search for the whole text.
+        return self._begins(memory.title) and self._opens(opening(memory)) and self._has(memory)
+
+    def shows(self, row: Opened) -> bool:
+        """Whether the conversation contains a memory, whose first line is known, word for word."""
+        return self._opens(row.opening) and self._has(row.memory)
+
+    def _begins(self, title: str) -> bool:
+        word = title.split(None, 1)[:1]
+        # A quoted line begins with a mark that `plain` leaves out.
+        return "\n" in title or (word[0].casefold() if word else "") in self._text
+
+    def _opens(self, line: str) -> bool:
+        return line in self._text
+
+    def _has(self, memory: Memory) -> bool:
+        text = plain(memory.text[:MOST_CHARACTERS])
         return len(text) >= SHORTEST and text in self._text
 
 

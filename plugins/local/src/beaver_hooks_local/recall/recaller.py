@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 
 import attrs
 from attrs import field
@@ -12,7 +12,6 @@ from beaver_hooks_local.recall.already_said import Conversation
 from beaver_hooks_local.recall.gate import Decision, GatePolicy, Window, decide, served
 from beaver_hooks_local.recall.index_contents import SHOWN, Listing, Listings, lasts
 from beaver_hooks_local.recall.prompt_features import PromptFeatures, read
-from beaver_hooks_local.recall.prompt_index import Row
 from beaver_hooks_local.recall.recall_cache import Answers, RecentItems
 from beaver_hooks_local.recall.references import FRAME, Picked, pick
 from beaver_hooks_local.recall.selection import (
@@ -62,11 +61,6 @@ class SearchResult:
     confident: bool = False
     policy: SelectionPolicy = ALWAYS
     picked: RecentItems[Picked] = field(init=False, factory=partial(RecentItems, SHOWN), repr=False, eq=False)
-
-    @cached_property
-    def rows(self) -> tuple[Row, ...]:
-        """The hits as rows of a list, which keep their first lines."""
-        return tuple(Row(memory=hit.memory) for hit in self.hits)
 
 
 @attrs.frozen(kw_only=True)
@@ -255,7 +249,7 @@ class Recaller:
         tenant: str,
     ) -> Recall:
         conversation = Conversation.of(turn)
-        said = frozenset(row.memory.id for row in found.rows if conversation.shows(row))
+        said = frozenset(hit.memory.id for hit in found.hits if conversation.holds(hit.memory))
         settings = self._settings.recall
         bounds = [bound for bound in (turn.budget, self._most) if bound is not None]
         room = min([settings.max_tokens, *bounds])
