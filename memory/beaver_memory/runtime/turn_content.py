@@ -87,6 +87,11 @@ class TurnContent:
         ]
         return cls(said=clean, outcomes=tools, recalled=recalled, redacted=counts)
 
+    def dated(self, when: datetime) -> "TurnContent":
+        """Return the content with a time for each message that may be captured and has none."""
+        said = (each if each.when or each.is_context else attrs.evolve(each, when=when) for each in self.said)
+        return attrs.evolve(self, said=said)
+
     @property
     def text(self) -> str:
         """The content as JSON."""
