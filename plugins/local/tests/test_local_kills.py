@@ -11,23 +11,23 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 
-import fork_server
 import pytest
 import turn_queue_worker
+import turn_worker
 from processes import environment
 
 KILLS = int(os.environ.get("BEAVER_HOST_KILLS", "10"))
-NAMED = re.compile(r"The (shelf) (\S+) is empty\.|[Tt]he (?:box|archive) (?:of )?(\S+) (?:holds|is kept)")
+NAMED = re.compile(r"The (shelf) (\S+) is empty\.|(?:Our client )?(\S+) (?:has its office|plays the piano) in")
 
 
 @pytest.fixture
 def worker(tmp_path):
     """Start the program that forks a process for each session."""
-    words = [sys.executable, Path(__file__).with_name("turn_worker.py"), tmp_path]
-    env = environment(PYTHONPATH=Path(fork_server.__file__).parent)
-    with subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+    words = [sys.executable, turn_worker.__file__, tmp_path]
+    with subprocess.Popen(
+        words, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as running:
         yield running
         running.stdin.close()
 
@@ -57,7 +57,7 @@ def test_kill_9_in_the_middle_of_turns(tmp_path, worker):
     """Each memory of a tool and each queued turn is one memory at the end, whenever its process was killed."""
     chance, durable, database = random.Random(85), [], tmp_path / "plugins/local"
     for number in range(KILLS):
-        durable += killed(worker, f"w{number}", chance)
+        durable += killed(worker, turn_worker.name_of(number), chance)
         if number % 25 == 24:
             turn_queue_worker.captured_later(database)
     waiting, rows, problems = turn_queue_worker.captured_later(database)

@@ -1,6 +1,6 @@
 """Forks a process for each line of stdin, a session, in which a host runs turns until it is killed: `turn_worker.py FOLDER`.
 
-Each process prints its id, then what is durable; `ended` follows its end. The folder of `fork_server` must be on the path.
+Each process prints its id, then what is durable; `ended` follows its end.
 """
 
 import asyncio
@@ -20,8 +20,15 @@ SECTION = {
     "embedding": {"provider": "none"},
     "capture": {"perDay": 10_000, "perTurn": 20, "minTurnMessages": 6},
 }
-LATER, AT_ONCE = "The archive of {} is kept in room {}.", "Remember that the box {} holds the papers of {}."
+LATER, AT_ONCE = "Our client {0} has its office in {0}town.", "Remember that {0} plays the piano in {0}town."
 """What the user says: a fact for which capture waits for more messages, and one that is captured in its turn."""
+
+_LETTERS = dict(zip("0123456789", ("ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ru"), strict=True))
+
+
+def name_of(number):
+    """Return a number as a name without digits: statements that differ in numbers alone may end each other."""
+    return "".join(_LETTERS[each] for each in str(number)).capitalize()
 
 
 async def run_turns(folder, session):
@@ -29,8 +36,8 @@ async def run_turns(folder, session):
     config = Config(memory=Memory(sections={"local": SECTION}))
     async with Host({"local": make_plugin()}, config=config, state_folder=folder) as host:
         for number in range(10_000):
-            name = f"{session}-{number}"
-            said = (LATER if number % 4 else AT_ONCE).format(name, name)
+            name = f"{session}x{name_of(number)}"
+            said = (LATER if number % 4 else AT_ONCE).format(name)
             async with host.turn(said, session=session, user="ann", trust="full") as turn:
                 answer = await host.run_tool(turn.id, "memory_write", {"title": f"The shelf {name} is empty."})
                 tell(answer["outcome"], "shelf", name)
