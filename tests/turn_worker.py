@@ -42,7 +42,10 @@ async def run_turns(folder, session):
                 answer = await host.run_tool(turn.id, "memory_write", {"title": f"The shelf {name} is empty."})
                 tell(answer["outcome"], "shelf", name)
                 await turn.commit("Yes.")
-            tell(await host.drain(), "turn", name)
+            await host.drain()
+            # A machine that is too busy for the hook's deadline tells nothing of the turn.
+            if str(host.health()["local"]) == "ok":
+                tell("queued", "turn", name)
 
 
 def tell(*words):
