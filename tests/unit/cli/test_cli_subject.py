@@ -80,6 +80,10 @@ def last_event(home: Path):
     return event.name, {name: event.facts[name] for name in ("count", "left", "holders", "failed")}
 
 
+ERASED_SINCE = (
+    "The data of 1 person was erased after this backup was made. If it is back, erase it again:"
+    " `beaver memory erase --subject USER`.\n"
+)
 PLACES = {
     "curated": {"entries": 1, "changes": 1, "files": 2},
     "host": {"conversations": 1, "messages": 2},
@@ -274,6 +278,37 @@ def test_a_plugin_without_the_hook_is_named(cli, owner_home):
     ]
     assert (0, 1, ["curated", "host"]) == (ran.code, len(named), [*ran.json["places"]])
     assert {"Annquay"} == words_in(owner_home, GONE)
+
+
+def test_a_restore_names_an_erasure_since_the_backup(cli, owner_home):
+    """A backup brings an erased USER.md back: the restore says that a person was erased since, and how to repeat it."""
+    backup = owner_home / "b.zip"
+    cli("memory", "erase", "--subject", "ann", "--tenant", "acme", "--yes")
+    cli("backup", backup)
+    before = cli("restore", backup, "--merge", "--dry-run")
+    cli("memory", "erase", "--subject", "ann", "--yes")
+    cli("memory", "erase", "--subject", "nobody", "--yes")
+    restored = cli("restore", backup, "--merge")
+    back = words_in(owner_home / "project", GONE) | words_in(owner_home / ".beaver", GONE)
+    cli("memory", "erase", "--subject", "ann", "--yes")
+    again = cli("restore", backup, "--merge", "--dry-run", "--json")
+
+    assert ("", 1) == (before.err, again.json["erased_since"])
+    assert (0, ERASED_SINCE) == (restored.code, restored.err)
+    assert {"Annpier", "Annprofile"} == back
+
+
+def test_a_restore_without_a_readable_trail_says_so(cli, owner_home):
+    """If the audit trail cannot be read, the restore says that erasures since the backup are not known."""
+    backup = owner_home / "b.zip"
+    cli("backup", backup)
+    (owner_home / "project/.beaver/host.db").write_bytes(b"no database" * 100)
+    ran = cli("restore", backup, "--merge", "--dry-run")
+
+    assert (0, "Whether data of persons was erased after this backup was made is not known: The audit trail") == (
+        ran.code,
+        ran.err[:91],
+    )
 
 
 def test_an_erasure_without_an_audit_record_says_so(cli, owner_home):
