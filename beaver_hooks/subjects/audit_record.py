@@ -27,6 +27,7 @@ def record(folder: Path, name: str, subject: Subject, summary: Summary, *, now: 
         "left": left,
         "holders": [*summary.reports],
         "failed": [*summary.failures],
+        "unasked": [*summary.unasked],
     }
     try:
         trail = Trail.open(folder)

@@ -149,6 +149,26 @@ def test_a_tenant_is_another_person(cli, owner_home):
     assert {*GONE, *KEPT} - {"Acmequay"} == words_in(owner_home, (*GONE, *KEPT))
 
 
+def test_a_user_of_whom_nothing_is_stored_is_said(cli, owner_home):
+    """For an unknown id, or one in another case, each command says that nothing was found; the file is a report alone."""
+    exported = cli("memory", "export", "--subject", "Ann", "-o", "ann.zip")
+    erased = cli("memory", "erase", "--subject", "ann", "--tenant", "other", "--yes")
+    dry = cli("memory", "erase", "--subject", "Ann", "--dry-run")
+    asked = cli("memory", "erase", "--subject", "Ann", stdin="n\n", terminal=True)
+
+    hint = "Ids are compared exactly: check the spelling, upper and lower case, and the tenant.\n"
+    nothing = f"Nothing was found for the user Ann. {hint}"
+    alone = "The report alone was written to ann.zip, which only you can read.\n"
+    assert (0, True) == (exported.code, exported.out.startswith(nothing + alone + "  curated: nothing\n"))
+    assert [*unpacked(Path("ann.zip"))] == ["report.json"]
+    assert (0, f"Nothing was found for the user ann of the tenant other. {hint}Erased:") == (
+        erased.code, erased.out.partition("\n  ")[0]
+    )  # fmt: skip
+    assert (0, f"{nothing}Would erase:") == (dry.code, dry.out.partition("\n  ")[0])
+    assert (1, True) == (asked.code, nothing in asked.err)
+    assert {*GONE, *KEPT} == words_in(owner_home, (*GONE, *KEPT))
+
+
 def test_a_dry_run_changes_nothing(cli, owner_home):
     """A dry run counts, names what it would not reach, and changes no stored word; the archive is private."""
     dry = cli("memory", "erase", "--subject", "ann", "--dry-run")
@@ -268,16 +288,50 @@ def test_a_plugin_that_leaves_data_fails_the_command(cli, owner_home, install, a
     assert set() == words_in(owner_home, GONE)
 
 
-def test_a_plugin_without_the_hook_is_named(cli, owner_home):
-    """The files of a plugin that is off are named as not reached."""
+MUTE = """
+from beaver_hostspecs import hookimpl
+
+class Plugin:
+    @hookimpl
+    async def start(self):
+        pass
+"""
+WITHOUT = "has no hook `subject_data`; ask its author how to reach its data."
+
+
+def test_plugins_that_cannot_be_asked_are_named(cli, owner_home, install):
+    """Plugins without the hook, with files or without, and the files of a plugin that is off, are named: the code is 1."""
     write_config(owner_home / "project", disabled=["tally", "local"])
+    install("filed", MUTE)
+    install("mute", MUTE)
+    plugins = owner_home / "project/.beaver/plugins"
+    (plugins / "filed").mkdir()
+    (plugins / "filed/notes").write_text("kept")
     ran = cli("memory", "erase", "--subject", "ann", "--yes", "--json")
+    shown = cli("memory", "erase", "--subject", "ann", "--dry-run")
 
     named = [
-        each for each in ran.json["unreached"] if "plugins/local were not reached: the plugin local is off" in each
+        f"The files in {plugins}/filed were not reached: the plugin filed {WITHOUT}",
+        f"The files in {plugins}/local were not reached: the plugin local is off (`plugins.disabled` names it).",
+        f"Data of the plugin mute, wherever it keeps any, was not reached: it {WITHOUT}",
     ]
-    assert (0, 1, ["curated", "host"]) == (ran.code, len(named), [*ran.json["places"]])
+    assert (1, {"mute", "filed", "local"}, ["curated", "host"]) == (
+        ran.code, {*ran.json["unasked"]}, [*ran.json["places"]]
+    )  # fmt: skip
+    assert named == [each for each in ran.json["unreached"] if "not reached: " in each]
+    off = "The plugin tally is off and has no files here; data that it keeps elsewhere was not reached."
+    assert (True, 1, 3) == (off in ran.json["unreached"], shown.code, shown.err.count("Not asked: "))
     assert {"Annquay"} == words_in(owner_home, GONE)
+
+
+def test_a_plugin_that_keeps_nothing_is_no_gap(cli, owner_home, install):
+    """A plugin whose hook answers `None` keeps nothing about persons, so the command succeeds."""
+    install(
+        "blank", KEEPER.format(answer="pass").replace("SubjectData(count=answer, export=answer, erase=answer)", "None")
+    )
+    ran = cli("memory", "erase", "--subject", "ann", "--dry-run", "--json")
+
+    assert (0, []) == (ran.code, ran.json["unasked"])
 
 
 def test_a_restore_names_an_erasure_since_the_backup(cli, owner_home):
@@ -331,8 +385,9 @@ def test_conversations_that_cannot_be_read_fail_the_command(cli, owner_home):
 
 
 def test_where_nothing_is_stored_nothing_is_made(cli, scratch):
-    """In an empty home an erasure finds no data, and makes no file."""
+    """In an empty home an erasure finds no data, makes no file, and names the plugin that it could not ask."""
     ran = cli("memory", "erase", "--subject", "ann", "--yes", "--json")
 
-    assert (0, {}) == (ran.code, {name: held for name, held in ran.json["places"].items() if held})
+    assert (1, ["tally"]) == (ran.code, ran.json["unasked"])
+    assert {} == {name: held for name, held in ran.json["places"].items() if held}
     assert [] == [*scratch.iterdir()]
