@@ -19,7 +19,7 @@ _OPTIONS = (
     (r"ssh-keygen", r"-N "),
     (r"xfreerdp\w*|cmdkey", r"/p(?:ass)?:"),
     (r"codecov|codecov\.io/bash\)|snyk|railway|doppler", r"(?:-t|--token)[ =]"),
-    (r"codecov|codecov\.io/bash\)|snyk|railway|doppler", r"(?:-t|--token)[ =]"),
+    (r"sqlplus|sqlldr|expdp|impdp|rman", r"[\w.-]{{1,60}}/"),
     (r"htpasswd", r"-\w*b\w* \S{{1,80}} \S{{1,60}} "),
     (r"rabbitmqctl", r"(?:add_user|change_password) \S{{1,60}} "),
     (r"wpa_passphrase|nmcli", r"(?:password |wpa_passphrase \S{{1,40}} )"),
@@ -33,7 +33,7 @@ RULES = (
     Rule(
         kind="password",
         pattern=rf"\b(?:{_EITHER}){QUOTE}?({IN_QUOTES}{{5,}})",
-        hints=(rf"\b(?:{_NAMES})\s", r"\s--?[acdpuPwUNtbs]|/p|password |(?:_user|passphrase) "),
+        hints=(rf"\b(?:{_NAMES})\s", r"\s--?[acdpuPwUNtbs]|/p|password |(?:_user|passphrase) |/[^\s/@]{5,}@"),
         check=is_argument,
         rank=2,
     ),

@@ -73,11 +73,17 @@ RULES = (
         hints=(r"\.[A-Za-z0-9_-]{6}\.", MIXED),
     ),
     Rule(kind="azure secret", pattern=r"([A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{31,34})", hints=("[78]Q~",)),
+    Rule(kind="mailgun key", pattern=r"\b([0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8})\b", hints=(r"[0-9a-f]{8}-[0-9a-f]{8}-",)),
     Rule(kind="mailchimp key", pattern=r"\b([0-9a-f]{32}-us\d{1,2})\b", hints=(r"[0-9a-f]{8}-us\d",)),
     Rule(
         kind="ethereum key",
         pattern=r"\b0x[0-9A-Fa-f]{64}\b",
         before=r"(?i)private|priv|wallet|signer|deployer|eth",
+    ),
+    Rule(
+        kind="ethereum key",
+        pattern=r"(?i)\baccounts[\"']?\s{0,2}[:=]\s{0,2}\[\s{0,4}[\"'](?:0x)?([0-9a-f]{64})[\"']",
+        hints=(r"(?i)accounts[\"']?\s{0,2}[:=]\s{0,2}\[",),
     ),
     Rule(
         kind="bitcoin key",
@@ -108,7 +114,7 @@ RULES = (
         kind="token",
         pattern=r"(?:^|[^A-Za-z0-9/+=_.\\-]|\\[nrt])([A-Za-z0-9]{32,100})(?:[^A-Za-z0-9/+=_.-]|\.?\s|\.?$)",
         hints=(MIXED, r"[A-Za-z0-9]{32}"),
-        unless=rf"{_ID}|{_ENCODED_LINE}",
+        unless=rf"{_ID}|{_ENCODED_LINE}|\b(?:ssh-[a-z0-9]+|ecdsa-[a-z0-9-]+) $",
         check=_is_mixed_case,
         rank=4,
     ),
