@@ -56,9 +56,9 @@ RULES = (
         rf"|office|büro|vault)\w{{0,12}}{_TOLD}{_DIGITS}"
         r"|\b(?:unlocks? with|entsperrt? (?:man )?mit|entsperren mit)\s(\d{4,8})\b"
         r"|\b(?:unlock|entsperr)\w{0,4}[^\r\n.\d]{0,40}?\b(?:enter|type|gib|tippe?)\s(\d{4,8})\b"
-        rf"|\b((?:[A-Z]-)?\d{{4,8}})\s(?:is|ist)\s(?:your|dein|ihr|the|der)\s(?:[^\r\n.\d]{{0,30}}?\s)?(?:{_ONCE})?[ -]?"
-        r"(?:code|pin|tan|otp|passcode)\b",
-        hints=(r"(?i)\b(?:code|pin)\s(?:f|o|v|z|t)|unlock|entsperr|\d\s(?:is|ist)\s[tyid]", r"\d\d"),
+        rf"|\b((?:[A-Z]-)?\d{{4,8}})\s(?:is|ist)\s(?:your|dein|ihr|the|der)\s(?:[^\r\n.\d]{{0,30}}?\s)?(?:{_ONCE})?"
+        r"[ -]?(?:code|pin|tan|otp|passcode)\b",
+        hints=(r"(?i)\b(?:code|pin)\s(?:f|o|v|z|t)|unlock|entsperr|\d\s(?:is|ist)\s[tyid]",),
         rank=2,
     ),
     Rule(
@@ -114,10 +114,16 @@ RULES = (
         rf"|(?:setup|set-up|einrichtungs|totp|otp|2fa|mfa|authenticator|manual entry)[ _-]?(?:key|schlüssel|code"
         rf"|secret|seed){QUOTE}?"
         rf"(?:\s(?:is|ist|lautet))?\s{{0,2}}[:=]?\s{{0,3}}{QUOTE}?((?:[a-z2-7]{{4}}[ -]){{3,15}}[a-z2-7]{{4}}"
-        rf"|[a-z2-7]{{16,64}})\b"
-        rf"|\bkey\b[^\r\n:\d]{{0,30}}:\s{QUOTE}?((?:[a-z2-7]{{4}} ){{5,15}}[a-z2-7]{{4}})\b",
-        hints=((r"(?i)otpauth|\bkey\b[^\r\n:\d]*:\s|(?:setup|set-up|einrichtungs|otp|[2m]fa|authenticator|entry)[ _-]?(?:key|schlüssel"
+        rf"|[a-z2-7]{{16,64}})\b",
+        hints=((r"(?i)otpauth|(?:setup|set-up|einrichtungs|otp|[2m]fa|authenticator|entry)[ _-]?(?:key|schlüssel"
         r"|code|secret|seed)"),),
+        check=_has_digit,
+        rank=1,
+    ),
+    Rule(
+        kind="one-time secret",
+        pattern=rf"(?i)\bkey\b[^\r\n:\d]{{0,30}}:\s{QUOTE}?((?:[a-z2-7]{{4}} ){{5,15}}[a-z2-7]{{4}})\b",
+        hints=(r"(?i)\bkey\b",),
         check=_has_digit,
         rank=1,
     ),
@@ -139,10 +145,10 @@ RULES = (
     ),
     Rule(
         kind="secret",
-        pattern=r"(?i)\b\w*(?:client|login|auth\w*|connect|search|wallet|signin)\(\s{0,2}"
+        pattern=r"(?i)\b\w*(?:client|login|auth\w*|connect|search|wallet|signin|api)\(\s{0,2}"
         rf"(?:{QUOTE}[^\"'\r\n]{{1,60}}{QUOTE}\s{{0,2}},\s{{0,2}})?{QUOTE}((?:0x)?[0-9a-f]{{32,64}}"
         rf"|[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}){QUOTE}",
-        hints=(r"(?i)(?:client|login|auth|connect|search|wallet|signin)\w*\(\s{0,2}[\"']", MIXED),
+        hints=(r"(?i)(?:client|login|auth|connect|search|wallet|signin|api)\w*\(\s{0,2}[\"']", MIXED),
         rank=2,
     ),
     Rule(

@@ -17,7 +17,7 @@ from beaver_toolkit.redaction.values import (
 
 _LONG_NAMES = (
     r"secret|token|api[_ -]?key|access[_ -]?key|private[_ -]?key|signing[_ -]?key|encryption[_ -]?key|master[_ -]?key"
-    r"|account[_ -]?key|shared[_ -]?key|service[_ -]?key|auth[_ -]?key|licen[cs]e[_ -]?key|app[_ -]?key"
+    r"|priv[_-]?key|account[_ -]?key|shared[_ -]?key|service[_ -]?key|auth[_ -]?key|licen[cs]e[_ -]?key|app[_ -]?key"
     r"|deploy[_ -]?key"
     r"|integration[_ -]?key|write[_ -]?key|security[_ -]?key|ssh[_ -]?key|key[_ -]?base|credentials?|webhook"
     r"|signature"
@@ -39,8 +39,7 @@ _WORD = (
 )
 _WORD_HINT = (
     r"(?i)pass(?:word|wd|[_-]?phrase|code|wort)|kennwort"
-    r"|(?:\b|_)(?:ssh)?(?:pass|pwd|pw|psk)(?:_\w+)?\\?[\"'`\]]{0,2}(?:\s{0,3}[:=>-]|\x{ff1a}|\s?\x{2192})"
-    r"|(?-i:[a-z](?:Pass|Pwd|Pw)\b)"
+    r"|(?:pass|pwd|pw|psk)(?:_\w+)?\\?[\"'`\]]{0,2}(?:\s{0,3}[:=>-]|\x{ff1a}|\s?\x{2192})"
 )
 _NAME_HINT = (
     r"(?i)secret|token|key|login|(?-i:\b[AS]K\b)|credential|auth|jwt|bearer|dsn|webhook|signature|psk|sig|sid"
@@ -140,9 +139,10 @@ RULES = (
     ),
     Rule(
         kind="password",
-        pattern=rf"(?i)(?:{_WORD}|\bapp[- ](?:specific[- ])?passwor[dt])[^\w\r\n]{{0,6}}(?:is|ist|lautet|=)?"
+        pattern=rf"(?i)(?:{_WORD}|\bapp[- ](?:specific[- ])?passwor[dt])"
+        rf"(?:\s(?:for|für|of|von)\s[^\r\n.:,]{{1,30}}?)?[^\w\r\n]{{0,6}}(?:is|ist|lautet|=)?"
         rf"\s?{QUOTE}?((?:[a-z]{{4}}[ -]){{3}}[a-z]{{4}})\b",
-        hints=(r"(?i)pass|kennwort|pwd|\bpw", r"\b[a-z]{4}[ -][a-z]{4}[ -][a-z]{4}[ -][a-z]{4}\b"),
+        hints=(_WORD_HINT,),
         check=is_letters,
         rank=2,
     ),

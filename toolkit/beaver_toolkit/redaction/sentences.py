@@ -34,10 +34,6 @@ _NAMED = (
     r"(?i)pass ?(?:word|phrase|code|key|wort)|passwd|\bpass(?: is| was|\s?[:=]| für| for)|\bpwd\b|\bpw\b"
     r"|kennwort|zugangscode|losungswort"
 )
-_REMARK_HINT = (
-    r"(?i)(?:password|passwd|pwd|\bpw|passwort|kennwort)'?s\s|(?:it'?s|isses|es ist)\s\S*\d|(?:still|noch|now|jetzt)\s\S*\d"
-    r"|\s(?:ins?|into|onto|das|the|my)\s(?:wlan|wi-?fi|netzwerk|network|wiki|vpn)"
-)
 _GIVE = (
     r"(?:type|enter|use|try|it'?s|it is|that'?s|now|changed to|switched to|instead|actually|correction|should be"
     r"|i meant|put in"
@@ -163,12 +159,23 @@ RULES = (
     Rule(
         kind="password",
         pattern=rf"(?i)\b(?:pass ?word|passwd|pwd|pw|passwort|kennwort)'?s\s{_VALUE}"
-        rf"|\b(?:login|account|konto|zugang)\b[^\r\n]{{0,40}}?\b(?:it'?s|isses|es ist)\s{_VALUE}"
+        rf"|\b(?:password|passwd|passwort|kennwort)\b[^\r\n.:]{{0,40}}?\b(?:from|von)\s[^\r\n.:]{{1,40}}?\s(?:to|auf|zu)"
+        rf"\s{_VALUE}"
         rf"|\b(?:lautet|ist|is|was)\s(?:das|the|your|dein|mein|my)\s[^\r\n.:]{{0,20}}?(?:password|passwort|kennwort)\b"
-        rf"[^\r\n.:]{{0,40}}?\s(?:still|(?:immer )?noch|now|jetzt)\s{_VALUE}"
+        rf"[^\r\n.:]{{0,40}}?\s(?:still|(?:immer )?noch|now|jetzt)\s{_VALUE}",
+        hints=(_NAMED, r"(?i)(?:d|pw|t)'?s\s|\s(?:from|von|still|noch|now|jetzt)\s"),
+        check=is_mixed_word,
+        rank=3,
+    ),
+    Rule(
+        kind="password",
+        pattern=rf"(?i)\b(?:login|account|konto|zugang)\b[^\r\n]{{0,40}}?\b(?:it'?s|isses|es ist)\s{_VALUE}"
         rf"|\b(?:with|mit)\s{_VALUE}\s(?:ins?|into|onto|in das|on(?:to)? the)\s(?:the\s|my\s)?"
         r"(?:wlan|wi-?fi|netzwerk|network|wiki|vpn)\b",
-        hints=(_REMARK_HINT,),
+        hints=(
+            r"(?i)login|account|konto|zugang|wlan|wi-?fi|network|netzwerk|wiki|vpn",
+            r"(?i)\s(?:it'?s|isses|es ist|with|mit)\s",
+        ),
         check=is_mixed_word,
         rank=3,
     ),

@@ -148,6 +148,11 @@ def is_address_password(value: bytes) -> bool:
     return is_password(value) or (plain and re.search(rb"(?i)pass|pwd|secret|token|key|user", value) is None)
 
 
+def is_path_secret(value: bytes) -> bool:
+    """Return whether a part of a path is a secret, and no name or date with a number."""
+    return is_random(value) and (len(value) >= 20 or not is_digest(value))  # noqa: PLR2004 - longer than words
+
+
 def is_query_secret(value: bytes) -> bool:
     """Return whether the value of a parameter for secrets is one; it may be short."""
     return is_named_secret(value) or _SCRAMBLED.search(value) is not None
