@@ -52,8 +52,8 @@ def export_command(
 
     It holds a folder for each plugin, with text files, and report.json with counts and with the places that were not
     reached. Only you can read it. Each holder is asked, also if another one fails. The exit code is 1 if one failed, if
-    something is left, or if a plugin that is on or has files cannot be asked. Of a user of whom nothing is stored the
-    file holds the report alone, and the command says so.
+    something is left, or if a plugin that is on or has files cannot be asked. If nothing is stored
+    of the user, the file holds the report alone, and the command says so.
     """
     loaded, subject = configured(config), Subject(user=user, tenant=tenant)
     path = output.absolute()
