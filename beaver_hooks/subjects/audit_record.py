@@ -1,8 +1,10 @@
 """Records in the audit trail that the data of a person was exported or erased: counts, and the keyed hash of the id."""
 
+import os
 from datetime import datetime
 from pathlib import Path
 
+from beaver_hooks.audit.database import DATABASE
 from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.reader import TrailReader
 from beaver_hooks.audit.trail import Trail
@@ -10,9 +12,6 @@ from beaver_hooks.subjects.holders import Summary
 from beaver_hostspecs import AuditUnavailable, Fact, Subject
 
 EXPORTED, ERASED = "subject_exported", "subject_erased"
-
-NEWEST = 100_000
-"""Events that are looked at for erasures."""
 
 
 def record(folder: Path, name: str, subject: Subject, summary: Summary, *, now: datetime) -> str:
@@ -28,6 +27,7 @@ def record(folder: Path, name: str, subject: Subject, summary: Summary, *, now: 
         "left": left,
         "holders": [*summary.reports],
         "failed": [*summary.failures],
+        "unasked": [*summary.unasked],
     }
     try:
         trail = Trail.open(folder)
@@ -43,9 +43,12 @@ def record(folder: Path, name: str, subject: Subject, summary: Summary, *, now: 
 
 
 def erased_since(folder: Path, moment: datetime) -> int:
-    """Return of how many persons data was erased after a moment, by the newest events; 0 without a readable trail."""
-    try:
-        events = TrailReader(folder).tail(NEWEST)
-    except AuditUnavailable:
+    """Return of how many persons data was erased after a moment, by the audit trail; 0 where there is none.
+
+    Raises:
+        AuditUnavailable: the trail cannot be read.
+    """
+    if not os.path.lexists(folder / DATABASE):
         return 0
-    return len({each.facts["subject"] for each in events if each.name == ERASED and each.at > moment})
+    events = TrailReader(folder).named(ERASED, after=moment)
+    return len({each.facts.get("subject") for each in events if each.facts.get("count") or each.facts.get("failed")})
