@@ -134,7 +134,7 @@ def _turns(texts: Texts, thread: Thread, half: int) -> Iterator[tuple[str, str]]
     for turn, text in enumerate(said.split(" // ")):
         yield ("assistant" if turn % 2 else "user"), _said(texts, thread, half, text)
     answer = (texts["openers"][thread.opener], known.get("reply", ""), texts["closers"][thread.closer])
-    between = "" if answer[0][-1] in "。！？" else " "
+    between = " " if texts["dates"][0].isascii() else ""
     yield "assistant", between.join(filter(None, answer))
 
 
