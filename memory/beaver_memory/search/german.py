@@ -61,8 +61,8 @@ _FORMS = """
     gestoßen; streichen strich gestrichen; streiten stritt gestritten; tragen trug getragen trägt trägst; treffen traf
     getroffen trifft triffst; treiben trieb getrieben; treten trat getreten tritt; trinken trank getrunken; tun tat
     getan; vergessen vergaß vergisst; verlieren verlor verloren; verschwinden verschwand verschwunden;
-    verzeihen verzieh; wachsen wuchs gewachsen wächst; waschen wusch gewaschen wäscht; werfen warf geworfen wirft; wiegen wog gewogen;
-    wissen wusste gewusst weiß weißt; ziehen zog gezogen; zwingen zwang gezwungen
+    verzeihen verzieh; wachsen wuchs gewachsen wächst; waschen wusch gewaschen wäscht; werfen warf geworfen wirft;
+    wiegen wog gewogen;    wissen wusste gewusst weiß weißt; ziehen zog gezogen; zwingen zwang gezwungen
 """
 
 _PREFIXES = """
