@@ -18,6 +18,7 @@ from typing import cast
 import attrs
 import numpy as np
 
+from beaver_memory.embedding.calibration import TextLanguage
 from beaver_memory.search.german import TELLING
 from beaver_memory.search.intent import Intent, intent_of
 from beaver_memory.search.language import Language, english, german
@@ -46,6 +47,8 @@ _LONGEST_KNOWN = 64
 _MOST_COUNT = 255
 _DIGEST = 8
 _SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f\n])\s+|\n+")
+_CHINESE = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_LETTER = re.compile(r"[^\W\d_]")
 
 _HEAD = struct.Struct("<H")
 _PASSAGE_HEAD = struct.Struct("<IHH")
@@ -102,6 +105,13 @@ class Analyser:
         if self._traits.traits_of(text, text.split()) & FIRST:
             names.append(self._name(asker))
         return intent_of(text, names, self._name(asker))
+
+    def language(self, text: str) -> TextLanguage:
+        """Return the language of a query, if it is one of those with a scale."""
+        text = text[:MOST_QUERY]
+        if not text.isascii() and 2 * len(_CHINESE.findall(text)) > len(_LETTER.findall(text)):
+            return "chinese"
+        return "other" if TELLING.isdisjoint(text.split()) else "german"
 
     def pack(self, texts: Sequence[str], extra: str = "") -> tuple[bytes, int]:
         """Return the packed terms of passages and their total length; the first passage also has those of `extra`."""
