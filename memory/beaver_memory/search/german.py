@@ -71,6 +71,9 @@ _PREFIXES = """
 """
 """What may stand before a verb, and before the `ge` of its participle."""
 
+_TENSE = re.compile(r"(?<=\w{3})(?:t?et|t)$")
+"""The ending that the stemmer leaves of `kauft` and `arbeitete`; three letters stay."""
+
 _REGULAR = re.compile(r"(\w*?)ge(\w{3,}?)e?t")
 
 
@@ -92,3 +95,8 @@ class GermanForms:
         if (parts := self._split.fullmatch(word)) and (known := self._bases.get(parts[2])):
             return parts[1] + known
         return word
+
+
+def without_tense(stem: str) -> str:
+    """Return a stem without the ending of a verb in the past or the third person."""
+    return _TENSE.sub("", stem)

@@ -6,7 +6,7 @@ from typing import cast
 
 import Stemmer
 
-from beaver_memory.search.german import GERMAN_STOP_WORDS, GermanForms
+from beaver_memory.search.german import GERMAN_STOP_WORDS, GermanForms, without_tense
 from beaver_memory.search.irregular import irregular_forms
 from beaver_memory.search.words import STOP_WORDS
 from beaver_toolkit.words import LONGEST
@@ -19,12 +19,20 @@ class Language:
         algorithm: the stemmer's name.
         stop_words: words without a term.
         base: returns the base form of an irregular form in small letters, or the word.
+        shortened: returns a stem without what the stemmer leaves.
     """
 
-    def __init__(self, algorithm: str, stop_words: Collection[str], base: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        algorithm: str,
+        stop_words: Collection[str],
+        base: Callable[[str], str],
+        shortened: Callable[[str], str] = str,
+    ) -> None:
         self.stop_words = stop_words
         self._algorithm = algorithm
         self._base = base
+        self._shortened = shortened
         self._local = threading.local()
 
     def root(self, word: str) -> str:
@@ -35,7 +43,7 @@ class Language:
         stemmer = getattr(self._local, "stemmer", None)
         if stemmer is None:
             stemmer = self._local.stemmer = Stemmer.Stemmer(self._algorithm, 0)
-        return cast("str", stemmer.stemWord(self._base(word)))
+        return self._shortened(cast("str", stemmer.stemWord(self._base(word))))
 
 
 def english() -> Language:
@@ -46,4 +54,4 @@ def english() -> Language:
 
 def german() -> Language:
     """Return German."""
-    return Language("german", GERMAN_STOP_WORDS, GermanForms().base)
+    return Language("german", GERMAN_STOP_WORDS, GermanForms().base, without_tense)
