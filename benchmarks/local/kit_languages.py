@@ -1,9 +1,9 @@
 """The same made-up conversations in English, German and Chinese, with 200 questions each.
 
-One plan fixes which facts, persons, dates and distractors are told, in which order; the files in `languages/` hold how
-each language says them. Two users are two halves: their facts differ, and every text of the second half has another
-phrasing, so that what is chosen on one half can be measured on the other. Of three persons for whom a fact is told, two
-are asked about.
+One plan fixes the facts, persons, dates and distractors, and their order; the files in `languages/` hold the texts of
+each language. Two users are two halves: their facts differ, and every text of the second half has another phrasing, so
+that a choice on one half can be measured on the other. The user tells each fact of three persons, and asks about two of
+them.
 """
 
 import random
@@ -21,10 +21,10 @@ SEED = 20261120
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 TABLES = ("who", "own", "list", "rule")
 PERSONS = 3
-"""Persons for whom the same fact is told."""
+"""Persons of whom the user tells the same fact."""
 
 ASKED = 2
-"""Of these, the persons who are asked about."""
+"""Of these, the persons in the questions."""
 
 TOGETHER = 6
 """Threads of a session."""
@@ -81,6 +81,15 @@ def plan(texts: Texts, half: int) -> list[Thread]:
     found += [_thread(dice, "small", "", place) for place in range(len(texts["small"]))]
     dice.shuffle(found)
     return found
+
+
+def about(texts: Texts, half: int, table: str, kind: str, person: int = 0) -> tuple[list[str], str]:
+    """Return the user's statements of one kind in a half, about a person and on one date, and the question."""
+    person = person % len(texts["people"]) if table == "who" else -1
+    thread = Thread(table=table, kind=kind, place=0, person=person, month=2, day=5, opener=0, closer=0)
+    known = texts[table][kind]
+    said = [part.split(" // ")[0] for part in known["said"][half].split("|")]
+    return [_said(texts, thread, half, each) for each in said], _said(texts, thread, half, known["ask"][half])
 
 
 def _threads(dice: random.Random, table: str, kind: str, people: int) -> list[Thread]:

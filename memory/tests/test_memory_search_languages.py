@@ -69,7 +69,7 @@ def test_the_length_of_a_german_memory():
     ],
 )
 def test_the_language_of_a_query(text, expected):
-    """German is told by frequent words, Chinese by most of the letters."""
+    """Frequent words show that a query is German, and most of its letters that it is Chinese."""
     assert expected == ANALYSER.language(text)
 
 

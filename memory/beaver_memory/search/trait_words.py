@@ -69,7 +69,7 @@ CHINESE = MappingProxyType(
             "|[\\d一二三四五六七八九十]+(?:年|月|日|号|號|天前|周前|週前)"
         ),
         "number": re.compile("[一二两兩三四五六七八九十百千万萬几幾][个個只隻位次年月天岁歲名家本张張条條块塊种種]"),
-        # A sentence begins so; it is a request; or it has such a word and speaks of nobody.
+        # A sentence begins so; it is a request; or it has such a word and names no person by a pronoun.
         "rule": re.compile(
             rf"(?:^|[{_ENDS}])\s*(?:"
             "以后|以後|总是|總是|永远|永遠|务必|務必|一定要|不要|别|別"
