@@ -355,7 +355,7 @@ class MemoryEngine:
             return self._newest(query, trouble)
         model = model_of(embedder)
         sought = _Sought(
-            wanted=_wanted(query, terms, vectors.vector, model),
+            wanted=_wanted(query, terms + self._analyser.dates(query.text, query.filters.now), vectors.vector, model),
             vectors=vectors,
             scale=scale_of(None if embedder is None else embedder.identity, language),
             until=until,

@@ -5,6 +5,8 @@ passages, each of which is found and scored by itself. Packed:
 
     u16 number of passages, then for each of them:
         u32 number of terms n, u16 length, u16 traits (`traits.py`), n u64 hashes, n u8 counts
+
+The dates that a passage names, and the day of its memory, are terms too (`dates.py`); the length does not count them.
 """
 
 import re
@@ -12,6 +14,8 @@ import struct
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, date, datetime
+from functools import lru_cache
 from hashlib import blake2b
 from typing import cast
 
@@ -19,14 +23,15 @@ import attrs
 import numpy as np
 
 from beaver_memory.embedding.calibration import TextLanguage
+from beaver_memory.search.dates import around, as_date, dates_of
 from beaver_memory.search.german import TELLING
 from beaver_memory.search.intent import Intent, intent_of
 from beaver_memory.search.language import Language, english, german
-from beaver_memory.search.traits import FIRST, TraitReader
+from beaver_memory.search.traits import FIRST, NUMBER, TIME, TraitReader, stamped
 from beaver_memory.search.words import named, terms_of, words_of
 
 ANALYSER = "5"
-"""The version of this module, `words.py`, `german.py` and `traits.py`, which stores record.
+"""The version of this module, `words.py`, `german.py`, `dates.py` and `traits.py`, which stores record.
 
 A greater number whenever terms or traits change."""
 
@@ -44,6 +49,7 @@ _KNOWN = 200_000
 _LONGEST_KNOWN = 64
 """Characters of the longest cached word."""
 
+_KNOWN_DATES = 4_096
 _MOST_COUNT = 255
 _DIGEST = 8
 _SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f\n])\s+|\n+")
@@ -83,9 +89,13 @@ class Analyser:
         return _hashes(self._of_memory(text.split())[0])
 
     def query(self, text: str) -> list[int]:
-        """Return the distinct terms of a query, in order, up to a limit."""
+        """Return the distinct terms of a query, in order, up to a limit; see `dates` for those of its dates."""
         pieces = text[:MOST_QUERY].split()
         return list(dict.fromkeys(_hashes(self._digests(pieces).of(pieces))))[:MOST_QUERY_TERMS]
+
+    def dates(self, text: str, now: datetime) -> list[int]:
+        """Return the terms of the dates that a query names, as seen from a moment."""
+        return [_date(each) for each in dates_of(text[:MOST_QUERY], now.astimezone(UTC).date())]
 
     def words(self, text: str) -> list[str]:
         """Return the distinct words of a query without stop-words, as they are written."""
@@ -113,8 +123,14 @@ class Analyser:
             return "chinese"
         return "other" if TELLING.isdisjoint(text.split()) else "german"
 
-    def pack(self, texts: Sequence[str], extra: str = "") -> tuple[bytes, int]:
-        """Return the packed terms of passages and their total length; the first passage also has those of `extra`."""
+    def pack(self, texts: Sequence[str], extra: str = "", day: date | None = None) -> tuple[bytes, int]:
+        """Return the packed terms of passages and their total length.
+
+        Args:
+            texts: the passages.
+            extra: a text whose terms the first passage has too.
+            day: the day on which the memory was made; without it no passage has the terms of dates.
+        """
         parts, length = [_HEAD.pack(len(texts))], 0
         for text in texts:
             pieces = text.split()
@@ -123,11 +139,9 @@ class Analyser:
             if extra:
                 found += self._of_memory(extra.split())[0]
                 extra = ""
-            hashes, counts = _counted(found)
-            head = _PASSAGE_HEAD.pack(
-                len(counts), min(size, _MOST_LENGTH), self._traits.traits_of(text, pieces, len(texts))
-            )
-            parts += (head, hashes, counts)
+            traits = self._traits.traits_of(text, pieces, len(texts))
+            hashes, counts = _counted(found if day is None else found + _dates(text, traits, day))
+            parts += (_PASSAGE_HEAD.pack(len(counts), min(size, _MOST_LENGTH), traits), hashes, counts)
         return b"".join(parts), length
 
     def _name(self, word: str) -> int:
@@ -195,6 +209,20 @@ def _hashes(digests: bytes) -> list[int]:
     return cast("list[int]", np.frombuffer(digests, "<u8").tolist())
 
 
+def _dates(text: str, traits: int, day: date) -> bytes:
+    """Return the terms of the dates that a passage names, and of the day of its memory unless its stamp names one."""
+    stamp, said = stamped(text)
+    named = dates_of(said, day) if traits & (TIME | NUMBER) else []
+    if not (stamp and dates_of(stamp, day)):
+        named.append(day.isoformat())
+    return b"".join(dict.fromkeys(term for found in named for term in _date_terms(found)))
+
+
+@lru_cache(maxsize=_KNOWN_DATES)
+def _date_terms(found: str) -> tuple[bytes, ...]:
+    return tuple(_date(each).to_bytes(_DIGEST, "little") for each in around(found))
+
+
 def _counted(digests: bytes) -> tuple[bytes, bytes]:
     """Return the distinct terms, and how often each of them occurs."""
     numbers = memoryview(digests).cast("Q")
@@ -206,6 +234,11 @@ def _counted(digests: bytes) -> tuple[bytes, bytes]:
 
 def _digest(term: str) -> bytes:
     return blake2b(term.encode("utf-8", "replace"), digest_size=_DIGEST).digest()
+
+
+def _date(found: str) -> int:
+    """Return the term of a date."""
+    return as_date(hash_of(found))
 
 
 def hash_of(term: str) -> int:

@@ -52,9 +52,9 @@ class TraitReader:
             pieces: its pieces between white space.
             passages: the number of passages of its memory; the traits hold its binary logarithm.
         """
-        stamp = _STAMP.match(text)
+        stamp, text = stamped(text)
         if stamp:
-            text, pieces = text[stamp.end() :], pieces[len(stamp[0].split()) :]
+            pieces = pieces[len(stamp.split()) :]
         marks = self._marks(pieces)
         flags = 0
         for mark in set(marks):
@@ -83,6 +83,12 @@ class TraitReader:
         if len(piece) <= _LONGEST_KNOWN:
             self._known[piece] = mark
         return mark
+
+
+def stamped(text: str) -> tuple[str, str]:
+    """Return what a host has put before a text in brackets, and the text."""
+    found = _STAMP.match(text)
+    return (found[0], text[found.end() :]) if found else ("", text)
 
 
 def _mark(piece: str) -> int:
