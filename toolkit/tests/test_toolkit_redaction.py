@@ -5,6 +5,7 @@ import random
 import string
 from urllib.parse import quote
 
+import ahocorasick_rs
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -271,6 +272,16 @@ def test_held_secrets_vanish_in_every_shape():
     assert (f"{first} {second}", f"{mask} {second} {mask} {mask}", (Finding(kind="held secret", count=2),)) == (
         before, one, both.findings,
     )  # fmt: skip
+
+
+def test_redactors_share_what_looks_for_held_secrets(monkeypatch):
+    """It is built once for a process that holds new secrets, however many redactors it makes."""
+    built, real = [], ahocorasick_rs.BytesAhoCorasick
+    monkeypatch.setattr(ahocorasick_rs, "BytesAhoCorasick", lambda needles: built.append(1) or real(needles))
+    secret = Secret(made_up("shared", 20, string.ascii_lowercase))
+    texts = {Redactor().redact(secret.reveal()).text for _ in range(3)}
+
+    assert ({"[redacted: held secret]"}, [1]) == (texts, built)
 
 
 def test_a_secret_of_the_contract_is_held():
