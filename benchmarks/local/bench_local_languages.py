@@ -79,7 +79,7 @@ def measure(filled: Sets, embedders: Mapping[str, Remembering | None], targets: 
 
 
 def recognised(language: str) -> dict[str, list[bool]]:
-    """Return what is recognised of the texts of a language, by the name of the check."""
+    """Return whether each text of a language is recognised, by the name of the check."""
     texts = texts_of(language)
 
     def asked_about(table: str, kinds: Iterable[str]) -> list[str]:
