@@ -207,7 +207,7 @@ def test_context_yields_nothing():
     [
         "Antworte immer auf Deutsch.", "You must always answer in French.", "You should never use emojis in answers.",
         "Sprich mich immer mit Du an.", "Du sollst immer kurz antworten.", "Duze mich bitte immer.",
-        "Verwende nie Emojis.", "Erkläre mir Code immer Schritt für Schritt.", "Halte deine Antworten kurz.",
+        "Verwende nie Emojis.", "Plane mir nie etwas am Sonntag.", "Lass mir immer zwei Tage Zeit.", "Erkläre mir Code immer Schritt für Schritt.", "Halte deine Antworten kurz.",
         "请总是用中文回答。", "你必须一律用中文回答。",
     ],
 )  # fmt: skip
