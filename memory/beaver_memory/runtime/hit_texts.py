@@ -2,8 +2,10 @@
 
 from beaver_memory.query import Hit
 from beaver_memory.records import Memory
+from beaver_memory.search.german import GERMAN_STOP_WORDS
 from beaver_memory.search.terms import passages
 from beaver_memory.search.words import STOP_WORDS
+from beaver_memory.texts import folded
 
 WHOLE = 400
 """Tokens up to which a memory is shown whole; of a longer one, the passage that the search found."""
@@ -25,8 +27,8 @@ def passage_of(hit: Hit) -> str:
 
 
 def telling(words: frozenset[str]) -> frozenset[str]:
-    """Return words in small letters without those that are in every text."""
-    return words - STOP_WORDS
+    """Return words in small letters without those that are in every English or German text."""
+    return frozenset(word for word in words - STOP_WORDS if folded(word) not in GERMAN_STOP_WORDS)
 
 
 def heading(memory: Memory, longest: int = 80) -> str:
