@@ -47,6 +47,9 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 KEYWORD_MS = {10_000: 0.5, 100_000: 2.5, 1_000_000: 20.0}
 HYBRID_MS = {10_000: 5.0, 100_000: 8.0, 1_000_000: 20.0}
 RESIDENT_MB = {1_000_000: 600.0}
+TIMES_MODEL = {10_000: 1.6, 100_000: 1.9, 1_000_000: 3.5}
+"""The 95th percentile of a hybrid search, as a multiple of the model alone for a question."""
+
 OPEN_MS = {100_000: 50.0}
 ADD_MS = 1.0
 BULK = 40_000.0
@@ -220,6 +223,7 @@ def opened(folder: Path, *, vectors: bool) -> None:
     print("p50", found.middle)
     print("p95", found.high)
     print("processor", found.processor)
+    print("ratio", times_model(partial(search, engine), real) if real else float("nan"))
     print("resident", resident_mb()[0])
     print("anonymous", resident_mb()[1])
     engine.close()
@@ -243,6 +247,22 @@ def loaded() -> Embedder | None:
 def embedding_of(real: Embedder) -> float:
     """Return the milliseconds of a model for a question."""
     return spread_of(lambda number: real.embed_query(QUESTIONS[number % len(QUESTIONS)]), 50).middle
+
+
+def times_model(search: Callable[[int], object], real: Embedder) -> float:
+    """Return the 95th percentile of a search as a multiple of the model's median, both in processor time, in turns."""
+    ratios = []
+    for number in range(ROUNDS):
+        alone, whole = [], []
+        for place in range(QUERIES):
+            began = time.thread_time()
+            real.embed_query(QUESTIONS[(place + number) % len(QUESTIONS)])
+            between = time.thread_time()
+            search(place)
+            alone.append(between - began)
+            whole.append(time.thread_time() - between)
+        ratios.append(float(np.percentile(whole, 95)) / statistics.median(alone))
+    return statistics.median(ratios)
 
 
 def measure(table: Table, folder: Path, size: int) -> None:
@@ -293,6 +313,9 @@ def report(table: Table, size: int, found: dict[str, float], *, vectors: bool) -
     table.row(f"{what}: search p50", found["p50"], "ms")
     table.row(f"{what}: search p95", found["p95"], "ms", most=targets.get(size))
     table.row(f"{what}: search p95, processor time", found["processor"], "ms")
+    if has_model:
+        most = TIMES_MODEL.get(size)
+        table.row(f"{what}: search p95, times the model alone (processor)", found["ratio"], "x", most=most)
     table.row(f"{what}: resident", found["resident"], "MB", most=RESIDENT_MB.get(size))
     table.row(f"{what}: of that no pages of files", found["anonymous"], "MB")
 

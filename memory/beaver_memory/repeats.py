@@ -50,7 +50,8 @@ class Statement:
     @classmethod
     def of(cls, text: str) -> Self:
         """Return the statement of a text, regardless of case."""
-        split = (found.strip(_MARKS) for found in _WORD.findall(text[:READ].casefold().replace("\u2019", "'")))
+        plain = text[:READ].casefold().replace("\u2019", "'")
+        split = (found.strip(_MARKS) for found in (plain.split() if plain.isascii() else _WORD.findall(plain)))
         words = tuple(word for word in (*split, text[READ:]) if word and word not in _IDLE)
         return cls(words=words, turns=tuple(word for word in words if word in _TURNS or word.endswith("n't")))
 

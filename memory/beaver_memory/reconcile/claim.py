@@ -1,6 +1,7 @@
 """A statement in parts: its subject, its attributes with their values, and the marks of a change."""
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import attrs
 
@@ -94,7 +95,7 @@ class Claim:
     happened: bool = False
     several: frozenset[str] = frozenset()
 
-    @property
+    @cached_property
     def content(self) -> frozenset[str]:
         """Its words, each once."""
         return frozenset(self.words)

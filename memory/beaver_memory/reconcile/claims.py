@@ -65,10 +65,11 @@ def keywords_of(claim: Claim) -> tuple[str, ...]:
 def _claim(statement: str) -> Claim:
     known = vocabulary(language_of(statement))
     bare = " ".join(known.asides.sub(" " if known.language != "zh" else "", statement).split())
-    words = tuple(known.words(known.changes.sub(" ", bare)) or known.words(bare))
+    unmarked = known.changes.sub(" ", bare)
+    words = tuple(known.words(unmarked) or known.words(bare))
     own, kin = known.first_person.search(statement) is not None, known.kin_in(statement)
     names = frozenset(known.words(" ".join(known.names.findall(statement)))) & set(words)
-    topics = known.topics(known.changes.sub(" ", bare))
+    topics = known.topics(unmarked)
     return Claim(
         language=known.language,
         words=words,
@@ -76,7 +77,7 @@ def _claim(statement: str) -> Claim:
         strong=topics if known.language == "zh" else frozenset(words) - known.weak,
         denies=known.endings.search(known.plain.sub(" ", statement)) is None
         and known.endings.search(statement) is not None,
-        sequence=tuple(pairs_of(known.changes.sub(" ", bare), known.idle)) if known.language == "zh" else (),
+        sequence=tuple(pairs_of(unmarked, known.idle)) if known.language == "zh" else (),
         modifiers=known.modifiers(known.changes.sub(" | ", bare)),
         relation=_relation(known, statement),
         perfect=known.perfect.search(statement) is not None,
@@ -85,7 +86,7 @@ def _claim(statement: str) -> Claim:
         renewed=frozenset(word for match in known.newness.finditer(statement) for word in known.words(match["x"])),
         role=known.roles.search(bare) is not None,
         changes_otherwise=known.changes.search(known.newness.sub(" ", statement)) is not None,
-        kept=frozenset(known.words(known.endings.sub(" ", known.changes.sub(" ", bare)))),
+        kept=frozenset(known.words(known.endings.sub(" ", unmarked))),
         names=names,
         numbers=frozenset(word for word in words if _DIGIT.search(word) or word in known.numbers),
         own=own,
@@ -140,6 +141,8 @@ def _replaced(known: Vocabulary, text: str) -> frozenset[str]:
 
 def _attributes(known: Vocabulary, bare: str, *, own: bool, kin: frozenset[str]) -> Iterable[tuple[str, Attribute]]:
     for family in known.families:
+        if not known.clues.allow(family.clues, bare):
+            continue
         for match in filter(None, (expression.search(bare) for expression in family.patterns)):
             if value := tuple(known.words(match["v"])):
                 subject = _subject(known, family, match, own=own, kin=kin)

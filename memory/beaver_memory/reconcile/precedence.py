@@ -31,41 +31,62 @@ def outdated(question: str, memories: Sequence[Memory]) -> frozenset[int]:
             or of all projects, are compared.
     """
     asked = strong_words(question)
-    said = [(memory, claims_of(text_of(memory))) for memory in memories]
-    return frozenset(
-        old.id
-        for old, before in said
-        if 0 < len(before) <= MOST_STATEMENTS
-        and any(_outdates(before, after, asked) for new, after in said if _is_later(old, new))
-    )
+    said_at = [(memory, _said_at(memory)) for memory in memories]
+    found = set()
+    for old, at in said_at:
+        newer = [new for new, later in said_at if later - at >= CLEARLY and _are_of_one_place(old, new)]
+        before = _ending(old) if newer else ()
+        if before and any(_outdates(before, _holding(new), asked) for new in newer):
+            found.add(old.id)
+    return frozenset(found)
 
 
-def _is_later(old: Memory, new: Memory) -> bool:
+def _are_of_one_place(old: Memory, new: Memory) -> bool:
+    """Return whether both have the same owner and speaker, and hold in one project or in all."""
     if old.owner != new.owner or (old.project != new.project and {old.scope, new.scope} != {"global"}):
         return False
-    if old.speaker and new.speaker and old.speaker != new.speaker:
-        return False
-    return _said_at(new) - _said_at(old) >= CLEARLY
+    return not (old.speaker and new.speaker and old.speaker != new.speaker)
+
+
+def _ending(memory: Memory) -> Sequence[Claim]:
+    """Return the statements of a memory that later ones must all end; none if one of them cannot end."""
+    claims = claims_of(text_of(memory))
+    return claims if len(claims) <= MOST_STATEMENTS and all(map(_holds, claims)) else ()
+
+
+def _holding(memory: Memory) -> Sequence[Claim]:
+    """Return the statements of a memory that can end an earlier one."""
+    return [claim for claim in claims_of(text_of(memory)) if _holds(claim)]
+
+
+def _holds(claim: Claim) -> bool:
+    """Return whether a statement says what holds now."""
+    return not (claim is NO_CLAIM or claim.planned or claim.past)
 
 
 def _outdates(before: Sequence[Claim], after: Sequence[Claim], asked: frozenset[str]) -> bool:
     return all(
-        any(_has_common(earlier, later) and _succeeds(earlier, later, asked) for later in after) for earlier in before
+        any(_may_succeed(earlier, later) and _succeeds(earlier, later, asked) for later in after) for earlier in before
     )
 
 
-def _has_common(earlier: Claim, later: Claim) -> bool:
-    """Return whether two statements can be about one thing: the cheap test of most pairs."""
-    return not earlier.content.isdisjoint(later.words) or not earlier.attributes.keys().isdisjoint(later.attributes)
+def _may_succeed(earlier: Claim, later: Claim) -> bool:
+    """Return whether the later statement can end the earlier one: the cheap test of most pairs."""
+    if not earlier.attributes.keys().isdisjoint(later.attributes):
+        return True
+    if earlier.content.isdisjoint(later.words):
+        return False
+    is_marked = later.changes or later.perfect or later.ends or earlier.ends or bool(later.replaced)
+    return is_marked or bool(earlier.numbers and later.numbers)
 
 
 def _succeeds(earlier: Claim, later: Claim, asked: frozenset[str]) -> bool:
-    if NO_CLAIM in (earlier, later) or earlier.language != later.language:
+    if earlier.language != later.language:
         return False
     if (certain := finding(earlier, later)) is not None:
         return certain.verdict == "DELETE"
     later = named(earlier, later)
-    if any((each.planned or each.past) for each in (earlier, later)) or later.additive or earlier.ends:
+    if later.additive or earlier.ends:
         return False
     if earlier.kin != later.kin or apart(earlier, later) or limits_itself(earlier, later):
         return False

@@ -26,7 +26,7 @@ OTHER = "other"
 
 def finding(earlier: Claim, later: Claim) -> Finding | None:
     """Return what a later statement does to an earlier one; `None` if both can be true."""
-    if NO_CLAIM in (earlier, later):
+    if earlier is NO_CLAIM or later is NO_CLAIM:
         return None
     later = named(earlier, _marked(earlier, later))
     if earlier.planned or later.planned or earlier.past or later.past:

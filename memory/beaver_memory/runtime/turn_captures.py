@@ -66,6 +66,17 @@ class TurnCaptures:
         queued = QueuedTurn(place=place, turn=turn, content=content.text, queued_at=self._clock.now())
         return self._store.queue.put(queued)
 
+    def knows(self, owner: Owner, turn: str) -> bool:
+        """Return whether a turn of an owner waits or was captured, and was not erased since."""
+        # It may be captured between the questions.
+        return self._is_captured(owner, turn) or self._waits(owner, turn) or self._is_captured(owner, turn)
+
+    def _is_captured(self, owner: Owner, turn: str) -> bool:
+        return bool(self._store.captured(owner, [turn]))
+
+    def _waits(self, owner: Owner, turn: str) -> bool:
+        return any(each.turn == turn for each in self.waiting(owner))
+
     def waiting(self, owner: Owner) -> list[QueuedTurn]:
         """Return the turns of an owner that wait, in order."""
         return self._store.queue.waiting(owner, limit=MOST_LISTED)

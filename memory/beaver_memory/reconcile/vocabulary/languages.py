@@ -13,8 +13,12 @@ def language_of(text: str) -> str:
     """Return the language of a text: `zh`, `de` or `en`."""
     if _CHINESE.search(text):
         return "zh"
-    found = {name: sum(len(each.findall(text)) for each in marks) for name, marks in _marks().items()}
-    return "de" if found["de"] > found["en"] else "en"
+    german = _count("de", text)
+    return "de" if german and german > _count("en", text) else "en"
+
+
+def _count(language: str, text: str) -> int:
+    return sum(len(each.findall(text)) for each in _marks()[language])
 
 
 @cache

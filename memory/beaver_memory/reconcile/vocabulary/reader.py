@@ -10,7 +10,7 @@ every place of a statement, it would take as many times as long.
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import pairwise
 from types import MappingProxyType
@@ -18,13 +18,20 @@ from typing import Any
 
 import attrs
 
+from beaver_memory.reconcile.vocabulary.expressions import Clues, Expression, Sets
 from beaver_memory.reconcile.vocabulary.word_forms import characters, english_words, german_words, pairs_of
 
 NOTHING = "(?!)"
 """An expression that finds nothing."""
 
+FORMS = 8_192
+"""Words whose forms are kept."""
+
 _FINDERS = ("replacements", "conditions", "purposes", "places", "coordinations")
 """Marks that find words of a statement, in the group `x`."""
+
+LANGUAGES = ("en", "de", "zh")
+"""The codes of the languages that have a vocabulary."""
 
 _WORDS = MappingProxyType({"en": english_words, "de": german_words, "zh": characters})
 
@@ -47,13 +54,19 @@ class Family:
     """
 
     name: str
-    patterns: tuple[re.Pattern[str], ...]
-    triggers: re.Pattern[str]
-    descriptions: re.Pattern[str]
-    endings: re.Pattern[str]
+    patterns: tuple[Expression, ...]
+    triggers: Expression
+    descriptions: Expression
+    endings: Expression
     of_things: bool = False
     marked: bool = False
     found_by: str = ""
+
+    @cached_property
+    def clues(self) -> Sets:
+        """Clues of which every match of any pattern holds one; none if a pattern has none."""
+        each = [pattern.clues for pattern in self.patterns]
+        return (frozenset().union(*(sets[0] for sets in each)),) if all(each) else ()
 
 
 @attrs.frozen(kw_only=True)
@@ -62,6 +75,7 @@ class Vocabulary:
 
     Attributes:
         language: its code.
+        clues: those of its expressions.
         idle: words that name neither a subject nor a value.
         names: finds names by the way they are written, as far as the language shows it.
         numbers: words for numbers.
@@ -99,6 +113,7 @@ class Vocabulary:
     """
 
     language: str
+    clues: Clues
     idle: frozenset[str]
     names: re.Pattern[str]
     numbers: frozenset[str]
@@ -107,31 +122,31 @@ class Vocabulary:
     same: Mapping[str, str]
     contrasts: frozenset[str]
     kin: Mapping[str, str]
-    first_person: re.Pattern[str]
-    possessives: re.Pattern[str]
-    asides: re.Pattern[str]
-    changes: re.Pattern[str]
-    perfect: re.Pattern[str]
-    newness: re.Pattern[str]
-    quotes: re.Pattern[str]
-    additions: re.Pattern[str]
-    endings: re.Pattern[str]
-    plain: re.Pattern[str]
-    past: re.Pattern[str]
-    plans: re.Pattern[str]
-    events: re.Pattern[str]
-    roles: re.Pattern[str]
-    several: re.Pattern[str]
-    relations: tuple[re.Pattern[str], ...]
-    replacements: tuple[re.Pattern[str], ...]
-    conditions: tuple[re.Pattern[str], ...]
-    purposes: tuple[re.Pattern[str], ...]
-    places: tuple[re.Pattern[str], ...]
-    coordinations: tuple[re.Pattern[str], ...]
-    scheduled: re.Pattern[str]
-    switches: re.Pattern[str]
-    actors: re.Pattern[str]
-    weekdays: re.Pattern[str]
+    first_person: Expression
+    possessives: Expression
+    asides: Expression
+    changes: Expression
+    perfect: Expression
+    newness: Expression
+    quotes: Expression
+    additions: Expression
+    endings: Expression
+    plain: Expression
+    past: Expression
+    plans: Expression
+    events: Expression
+    roles: Expression
+    several: Expression
+    relations: tuple[Expression, ...]
+    replacements: tuple[Expression, ...]
+    conditions: tuple[Expression, ...]
+    purposes: tuple[Expression, ...]
+    places: tuple[Expression, ...]
+    coordinations: tuple[Expression, ...]
+    scheduled: Expression
+    switches: Expression
+    actors: Expression
+    weekdays: Expression
     families: tuple[Family, ...]
 
     def words(self, text: str) -> list[str]:
@@ -157,7 +172,7 @@ class Vocabulary:
         return {after: before for before, after in pairwise(raw) if before in named and after in topics}
 
     def _form(self, word: str) -> str:
-        return next(iter(self.words(word)), "")
+        return _form_of(self.language, word)
 
     def kin_in(self, text: str) -> frozenset[str]:
         """Return the names of the relations in a text."""
@@ -165,7 +180,7 @@ class Vocabulary:
             return frozenset(name for word, name in self.kin.items() if word in text)
         return frozenset(self.kin[word] for word in re.findall(r"\w+", text.casefold()) if word in self.kin)
 
-    def words_found(self, finders: Iterable[re.Pattern[str]], text: str) -> frozenset[str]:
+    def words_found(self, finders: Iterable[Expression], text: str) -> frozenset[str]:
         """Return the words that some of the marks find in a text."""
         return frozenset(word for each in finders for match in each.finditer(text) for word in self.words(match["x"]))
 
@@ -180,10 +195,12 @@ class Vocabulary:
 def vocabulary(language: str) -> Vocabulary:
     """Return the vocabulary of a language: `en`, `de` or `zh`."""
     given = tomllib.loads(files(__package__).joinpath(f"{language}.toml").read_text("utf-8"))
-    parts, spaced = _resolved(given["parts"]), language != "zh"
-    finders = {name: [_pattern(text, parts) for text in given["marks"].pop(name)] for name in _FINDERS}
+    clues, spaced = Clues.of_language(language), language != "zh"
+    parts = _Parts(given["parts"], clues)
+    finders = {name: [parts.expression(text) for text in given["marks"].pop(name)] for name in _FINDERS}
     return Vocabulary(
         language=language,
+        clues=clues,
         idle=frozenset([*given["words"]["idle"].split(), *_forms(language, given["words"]["idle"])]),
         names=re.compile(given["words"].get("names", NOTHING)),
         numbers=frozenset([*given["words"]["numbers"].split(), *_forms(language, given["words"]["numbers"])]),
@@ -198,8 +215,8 @@ def vocabulary(language: str) -> Vocabulary:
         places=tuple(finders["places"]),
         coordinations=tuple(finders["coordinations"]),
         relations=tuple(_marks([text], parts, spaced=spaced) for text in given["marks"].pop("relations")),
-        newness=_pattern("|".join(given["marks"].pop("newness")), parts),
-        quotes=_pattern("|".join(given["marks"].pop("quotes")), parts),
+        newness=parts.expression("|".join(given["marks"].pop("newness"))),
+        quotes=parts.expression("|".join(given["marks"].pop("quotes"))),
         families=tuple(
             _family(name, each, parts, given["noun"], spaced=spaced) for name, each in given["attributes"].items()
         ),
@@ -207,13 +224,16 @@ def vocabulary(language: str) -> Vocabulary:
     )
 
 
+@lru_cache(maxsize=FORMS)
+def _form_of(language: str, word: str) -> str:
+    return next(iter(vocabulary(language).words(word)), "")
+
+
 def _forms(language: str, words: str) -> list[str]:
     return _WORDS[language](words, ()) if language != "zh" else words.split()
 
 
-def _family(
-    name: str, given: Mapping[str, Any], parts: Mapping[str, str], noun: Mapping[str, Any], *, spaced: bool
-) -> Family:
+def _family(name: str, given: Mapping[str, Any], parts: "_Parts", noun: Mapping[str, Any], *, spaced: bool) -> Family:
     texts = list(given.get("patterns", ()))
     if "nouns" in given:
         # An attribute without other words for it has nouns that mean different things, so the noun is of the subject.
@@ -223,33 +243,35 @@ def _family(
         texts += [text.replace("{noun}", noun["named"].replace("{nouns}", named)) for text in noun["patterns"]]
     return Family(
         name=name,
-        patterns=tuple(_pattern(text, parts) for text in texts),
+        patterns=tuple(parts.expression(text) for text in texts),
         triggers=_marks([given.get("triggers", NOTHING)], parts, spaced=spaced),
         of_things=given.get("of_things", False),
         marked=given.get("marked", False),
         found_by=given.get("found_by", ""),
-        descriptions=_pattern(given.get("descriptions", NOTHING), parts),
+        descriptions=parts.expression(given.get("descriptions", NOTHING)),
         endings=_marks([given.get("endings", NOTHING)], parts, spaced=spaced),
     )
 
 
-def _marks(texts: Iterable[str], parts: Mapping[str, str], *, spaced: bool) -> re.Pattern[str]:
+def _marks(texts: Iterable[str], parts: "_Parts", *, spaced: bool) -> Expression:
     any_of = f"(?:{'|'.join(texts)})"
-    return _pattern(rf"(?<!\w){any_of}(?!\w)" if spaced else any_of, parts)
+    return parts.expression(rf"(?<!\w){any_of}(?!\w)" if spaced else any_of)
 
 
-def _pattern(text: str, parts: Mapping[str, str]) -> re.Pattern[str]:
-    return re.compile(_filled(text, parts), re.IGNORECASE)
+class _Parts:
+    """The expressions that others of a language name in braces."""
 
+    def __init__(self, given: Mapping[str, str], clues: Clues) -> None:
+        self._clues = clues
+        self._parts: dict[str, str] = {}
+        for name, text in given.items():
+            self._parts[name] = self._filled(text)
 
-def _resolved(given: Mapping[str, str]) -> dict[str, str]:
-    parts: dict[str, str] = {}
-    for name, text in given.items():
-        parts[name] = _filled(text, parts)
-    return parts
+    def expression(self, text: str) -> Expression:
+        """Return an expression with the parts that it names."""
+        return Expression(self._filled(text), self._clues)
 
-
-def _filled(text: str, parts: Mapping[str, str]) -> str:
-    for name, part in parts.items():
-        text = text.replace(f"{{{name}}}", part)
-    return text
+    def _filled(self, text: str) -> str:
+        for name, part in self._parts.items():
+            text = text.replace(f"{{{name}}}", part)
+        return text

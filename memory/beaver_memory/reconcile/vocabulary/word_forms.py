@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 _ENGLISH = re.compile(r"[^\W_]+(?:[.:@/_-][^\W_]+|(?<=\d),\d{3})*(?:['\u2019][a-z]{1,2}\b)?")
@@ -17,6 +17,9 @@ _SHORTEST = 3
 _ENGLISH_ENDINGS = (("ing", 3, ""), ("ies", 2, "y"), ("ed", 3, ""), ("s", 3, ""))
 """Endings of English words, the fewest characters before each, and the text in place of it."""
 
+
+KEPT = 8_192
+"""Words whose forms are kept for a language."""
 
 _DOUBLED = re.compile(r"([bdgmnprt])\1$")
 """Letters that are written twice before an ending."""
@@ -49,6 +52,7 @@ def _any_of(words: frozenset[str]) -> re.Pattern[str]:
     return re.compile("|".join(sorted(map(re.escape, words), key=len, reverse=True)) or "(?!)")
 
 
+@lru_cache(maxsize=KEPT)
 def _english(word: str) -> str:
     for ending, before, instead in _ENGLISH_ENDINGS:
         if word.endswith(ending) and len(word) >= before + len(ending) and not word.endswith(("ss", "us", "is")):
@@ -57,6 +61,7 @@ def _english(word: str) -> str:
     return word.removesuffix("e") if len(word) > _SHORTEST + 1 else word
 
 
+@lru_cache(maxsize=KEPT)
 def _german(word: str) -> str:
     for ending in _GERMAN_ENDINGS:
         shortest = _SHORTEST if ending == "s" else _SHORTEST + 1

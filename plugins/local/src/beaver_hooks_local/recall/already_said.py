@@ -47,12 +47,17 @@ class Conversation:
 
     def holds(self, memory: Memory) -> bool:
         """Whether the conversation contains a memory word for word."""
-        # The first line rules most memories out, without a search for the whole text.
-        return self._opens(opening(memory)) and self._has(memory)
+        # The first word rules most memories out, and then the first line, without a search for the whole text.
+        return self._begins(memory.title) and self._opens(opening(memory)) and self._has(memory)
 
     def shows(self, row: Opened) -> bool:
         """Whether the conversation contains a memory, whose first line is known, word for word."""
         return self._opens(row.opening) and self._has(row.memory)
+
+    def _begins(self, title: str) -> bool:
+        word = title.split(None, 1)[:1]
+        # A quoted line begins with a mark that `plain` leaves out.
+        return "\n" in title or (word[0].casefold() if word else "") in self._text
 
     def _opens(self, line: str) -> bool:
         return line in self._text

@@ -123,7 +123,7 @@ class Recaller:
             last = self.last(sight)
             self._last.put(_place(sight), recall if last is None else attrs.evolve(last, skipped=decision))
             return recall
-        recall = self._given(turn, said, decision, found, report)
+        recall = self._given(turn, said, decision, found, report, tenant=sight.owner.tenant)
         self._last.put(_place(sight), recall)
         return recall
 
@@ -239,7 +239,14 @@ class Recaller:
     # --- The references of the turn -----------------------------------------------------------------------------
 
     def _given(
-        self, turn: Turn, prompt: PromptFeatures, decision: Decision, found: SearchResult, report: Report
+        self,
+        turn: Turn,
+        prompt: PromptFeatures,
+        decision: Decision,
+        found: SearchResult,
+        report: Report,
+        *,
+        tenant: str,
     ) -> Recall:
         conversation = Conversation.of(turn)
         said = frozenset(hit.memory.id for hit in found.hits if conversation.holds(hit.memory))
@@ -266,7 +273,6 @@ class Recaller:
         left = min(bounds) - picked.tokens if bounds else None
         index = self._listings.references(found.listing, {*given}, conversation, left, report)
         references = (*picked.references, *index)
-        tenant = Visibility.of_turn(turn).owner.tenant
         return Recall(
             decision=decision,
             references=references,
