@@ -1,6 +1,6 @@
 """Forks a process for each line of stdin, a session, in which a host runs turns until it is killed: `turn_worker.py FOLDER`.
 
-Each process prints its id, then what is durable; `ended` follows its end.
+Each process prints its id, then each durable write; `ended` follows its end.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ def name_of(number):
 
 
 async def run_turns(folder, session):
-    """Let the model write a memory and the user say something in each turn; print what is durable."""
+    """Let the model write a memory and the user say something in each turn; print each durable write."""
     config = Config(memory=Memory(sections={"local": SECTION}))
     async with Host({"local": make_plugin()}, config=config, state_folder=folder) as host:
         for number in range(10_000):

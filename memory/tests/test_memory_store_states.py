@@ -4,8 +4,10 @@
 """
 
 import contextlib
+import itertools
 import os
 import re
+import sys
 from datetime import timedelta
 
 import attrs
@@ -169,8 +171,14 @@ class Stores(RuleBasedStateMachine):
 @pytest.mark.parametrize("name", [*(name for name in NAMES if name != "postgres"), *campaign("postgres")])
 def test_stores(name):
     """A store and a dictionary agree after every step, and the store is whole at the end."""
-    long = settings(max_examples=RUNS, stateful_step_count=STEPS)
-    run_state_machine_as_test(lambda: Stores(name), settings=long)
+    long, runs = settings(max_examples=RUNS, stateful_step_count=STEPS), itertools.count()
+
+    def machine():
+        next(runs)
+        return Stores(name)
+
+    run_state_machine_as_test(machine, settings=long)
+    sys.stdout.write(f"{name}: {next(runs)} runs of at most {STEPS} steps\n")
 
 
 @pytest.mark.parametrize("name", NAMES)

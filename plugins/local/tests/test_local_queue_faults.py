@@ -1,4 +1,4 @@
-"""Turns of a host while their store cannot take them: each is kept, told, and captured once when the fault is over."""
+"""Turns of a host while their store cannot take them: each is kept, and captured once when the fault is over."""
 
 import contextlib
 import resource
@@ -82,7 +82,7 @@ def locked(store):
 
 @pytest.mark.parametrize("fault", [no_page, no_log, locked])
 async def test_a_store_that_takes_no_turn(make_host, tmp_path, fault):
-    """A turn that the store refuses is told by health, and queued with the next turn, once."""
+    """Health reports a turn that the store refuses, and the next turn queues it, once."""
     async with make_host() as host:
         with fault(await on_store(host, lambda store: store)):
             await say(host, TEXTS[0])
