@@ -115,8 +115,11 @@ faults: $(STAMP) ## the killing and cancelling campaigns, ten times what one run
 	done
 	BEAVER_LOCAL_KILLS=200 BEAVER_LOCAL_QUERIES=10000 BEAVER_RUN_KILLS=200 BEAVER_SESSION_KILLS=500 BEAVER_FAULTS=whole $(BIN)/python -m pytest -q -s \
 		tests/integration/test_beaver_kills.py tests/integration/test_session_kills.py plugins/curated/tests/test_curated_faults.py \
-		memory/tests/test_memory_store_processes.py memory/tests/test_memory_engine_faults.py memory/tests/test_memory_engine.py
-	BEAVER_STORE_RUNS=1000 BEAVER_STORE_STEPS=60 $(BIN)/python -m pytest -q --hypothesis-profile=thorough \
+		memory/tests/test_memory_engine_faults.py memory/tests/test_memory_engine.py
+	BEAVER_HOST_KILLS=500 BEAVER_QUEUE_KILLS=500 BEAVER_QUEUE_SEEDS=100 BEAVER_LOCAL_KILLS=500 $(BIN)/python -m pytest -q -s \
+		plugins/local/tests/test_local_kills.py memory/tests/test_memory_turn_queue_processes.py \
+		memory/tests/test_memory_store_processes.py tests/integration/test_backup_writers.py
+	BEAVER_STORE_RUNS=2000 BEAVER_STORE_STEPS=50 $(BIN)/python -m pytest -q --hypothesis-profile=thorough \
 		memory/tests/test_memory_store_states.py
 	BEAVER_TURNS=1000 $(BIN)/python -m pytest -q plugins/gateway/tests/test_gateway_in_a_host.py
 

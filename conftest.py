@@ -15,11 +15,9 @@ from hypothesis import HealthCheck, settings
 from beaver_hostspecs.testing import Canary, make_canary
 
 # No deadline and no complaint about slowness: the speed of the machine is not under test.
-settings.register_profile(
-    "thorough", deadline=None, database=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("thorough", deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 # The same few examples in every run.
-settings.register_profile("quick", settings.get_profile("thorough"), max_examples=20, derandomize=True)
+settings.register_profile("quick", settings.get_profile("thorough"), database=None, max_examples=20, derandomize=True)
 settings.load_profile("quick")
 
 

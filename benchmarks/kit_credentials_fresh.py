@@ -1,4 +1,4 @@
-"""Credentials in messages and code, for the figure alone: written by an author who had not seen the rules."""
+"""Credentials in messages and code: written by an author who had not seen the rules, then used to improve them."""
 
 from kit_credentials import Credential
 

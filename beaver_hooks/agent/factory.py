@@ -141,7 +141,7 @@ class EngineLoader:
         async with AsyncExitStack() as stack:
             # A thread cannot be cancelled: if it opens the store all the same, the store is closed with the rest.
             files = StateFiles(loaded.state_folder, os.environ if self.environment is None else self.environment)
-            store = await uninterrupted(_open_store(stack, loaded.state_folder, clock, files))
+            store = await uninterrupted(_open_store(stack, loaded, clock, files))
             provider = provider_of(loaded, self.environment)
             stack.push_async_callback(provider.close)
             events = SessionEvents(store)
@@ -202,8 +202,8 @@ def library_of(loaded: LoadedConfig, files: StateFiles) -> SkillLibrary:
     return SkillLibrary(skill_folders(loaded), believes=believes)
 
 
-async def _open_store(stack: AsyncExitStack, folder: Path, clock: Clock, files: StateFiles) -> SessionStore:
-    store = await asyncio.to_thread(_store, folder, clock, files)
+async def _open_store(stack: AsyncExitStack, loaded: LoadedConfig, clock: Clock, files: StateFiles) -> SessionStore:
+    store = await asyncio.to_thread(_store, loaded, clock, files)
     stack.push_async_callback(store.close)
     return store
 
@@ -219,9 +219,9 @@ async def _keep_off(store: SessionStore, host: Host) -> None:
         await store.unpause(session)
 
 
-def _store(folder: Path, clock: Clock, files: StateFiles) -> SessionStore:
-    refuse_listed(folder, files)
-    return SessionStore.open(folder, clock=clock)
+def _store(loaded: LoadedConfig, clock: Clock, files: StateFiles) -> SessionStore:
+    refuse_listed(loaded.state_folder, files)
+    return SessionStore.open(loaded.state_folder, clock=clock, store_secrets=loaded.config.agent.store_secrets)
 
 
 async def _flush(events: SessionEvents) -> None:

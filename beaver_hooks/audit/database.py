@@ -130,6 +130,11 @@ class Database:
             rows = self._connection.execute(_SQL["last_records"], (limit,)).fetchall()
         return [_record(*row) for row in reversed(rows)]
 
+    def records_named(self, name: str, after: str) -> list[ChainedEvent]:
+        """Return the records of a name that are newer than a moment, oldest first."""
+        with translated():
+            return [_record(*row) for row in self._connection.execute(_SQL["records_named"], (name, after))]
+
     def records(self) -> Iterator[ChainedEvent]:
         """Yield all records by number, in the state of one moment."""
         with translated():

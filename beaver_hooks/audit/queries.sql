@@ -20,6 +20,13 @@ FROM audit
 ORDER BY seq DESC
 LIMIT ?
 
+-- name: records_named
+SELECT seq, CAST(mac AS BLOB), CAST(at AS BLOB), CAST(name AS BLOB), CAST(plugin AS BLOB), CAST(hook AS BLOB),
+       CAST(turn AS BLOB), CAST(session AS BLOB), CAST(facts AS BLOB)
+FROM audit
+WHERE name = ? AND at > ?
+ORDER BY seq
+
 -- name: put_receipt
 INSERT INTO receipts (turn, at, body, checksum) VALUES (?, ?, ?, ?)
 ON CONFLICT (turn) DO UPDATE SET at = excluded.at, body = excluded.body, checksum = excluded.checksum

@@ -15,6 +15,7 @@ from beaver_hooks.audit.chain import ChainCheck, ChainedEvent, Head
 from beaver_hooks.audit.database import DATABASE, RECEIPTS_KEPT, Database
 from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.key import KEY_FILE, read_key
+from beaver_hooks.audit.sanitiser import stamp
 from beaver_hostspecs import AuditUnavailable
 from beaver_toolkit.sqlite.errors import DatabaseError
 
@@ -95,6 +96,11 @@ class TrailReader:
         """Return the last events, oldest first."""
         with self._reading() as database:
             return [_event(record) for record in database.tail(limit)]
+
+    def named(self, name: str, *, after: datetime) -> list[AuditEvent]:
+        """Return the events of a name that are newer than a moment, oldest first."""
+        with self._reading() as database:
+            return [_event(record) for record in database.records_named(name, stamp(after))]
 
     def head(self) -> Head:
         """Return the end of the chain (seq 0: it is empty). Keep it where writers of this folder cannot change it."""

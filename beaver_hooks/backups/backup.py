@@ -51,7 +51,7 @@ class Stored:
     @classmethod
     def under(cls, loaded: LoadedConfig, places: Places, environment: Mapping[str, str]) -> "Stored":
         """Return the state that a configuration describes, in these folders."""
-        host = HostState(folder=places.state, environment=environment)
+        host = HostState(folder=places.state, environment=environment, store_secrets=loaded.config.agent.store_secrets)
         return cls(places=places, host=host, plugins=plugin_states(loaded.config, places, environment))
 
     @property

@@ -67,11 +67,13 @@ class Answers(Generic[T]):
 
     Attributes:
         given: of the plugins that have the hook.
+        without: the plugins that are on and have no such hook.
         off: why other plugins are off, by name.
         failed: why plugins could not be asked, by name.
     """
 
     given: tuple[GivenAnswer[T], ...]
+    without: tuple[str, ...]
     off: Mapping[str, str]
     failed: Mapping[str, str]
 
@@ -148,7 +150,9 @@ class Question(Generic[T]):
                 off[name] = str(error)
             except PluginError as error:
                 failed[name] = str(error)
-        return Answers(given=tuple(given), off=off, failed=failed)
+        heard = {each.name for each in given} | {*off, *failed}
+        without = tuple(name for name in plan.names if name not in heard)
+        return Answers(given=tuple(given), without=without, off=off, failed=failed)
 
     def _answer(self, name: str, point: "EntryPoint | Rivals") -> Iterator[GivenAnswer[T]]:
         """Yield the answer of a plugin that has the hook."""

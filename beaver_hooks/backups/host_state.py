@@ -15,6 +15,7 @@ from beaver_hooks.agent.sessions.database import DATABASE as SESSIONS
 from beaver_hooks.agent.sessions.database import PACKAGE as SESSIONS_PACKAGE
 from beaver_hooks.agent.sessions.database import SessionDatabase, refuse_listed, storage_error
 from beaver_hooks.agent.sessions.records import ImportReport, Session
+from beaver_hooks.agent.sessions.texts import stored_text
 from beaver_hooks.agent.sessions.transactions import Work
 from beaver_hooks.agent.sessions.transfer import read_lines, session_lines
 from beaver_hooks.audit.database import DATABASE as TRAIL
@@ -31,6 +32,7 @@ from beaver_hostspecs import (
     PROJECT_PART,
     AuditUnavailable,
     BackupReport,
+    Message,
     RestoreReport,
     RestoreRequest,
     StateBackup,
@@ -53,10 +55,12 @@ class HostState:
     Attributes:
         folder: the state folder.
         environment: the variables that locate git.
+        store_secrets: whether conversations that a merge adds keep the secrets that rules recognise.
     """
 
     folder: Path
     environment: Mapping[str, str]
+    store_secrets: bool = False
 
     def functions(self) -> StateBackup:
         """Return the functions that copy this state, and bring it back."""
@@ -124,7 +128,7 @@ class HostState:
         with _sessions_explained(self.folder):
             if request.merge and os.path.lexists(self.folder / SESSIONS):
                 refuse_listed(self.folder, StateFiles(self.folder, self.environment))
-                return _merged(copy, self.folder, dry=request.dry_run)
+                return _merged(copy, self.folder, dry=request.dry_run, store_secrets=self.store_secrets)
             _place(copy / SESSIONS, self.folder / SESSIONS, dry=request.dry_run)
             counts, _ = _examined_sessions(copy)
         return RestoreReport(added=counts)
@@ -247,19 +251,19 @@ def _examined_trail(folder: Path) -> tuple[dict[str, int], list[str]]:
 
 
 @contextlib.contextmanager
-def _open(folder: Path) -> Iterator[Work]:
+def _open(folder: Path, *, store_secrets: bool = False) -> Iterator[Work]:
     database = SessionDatabase(folder)
     try:
         with translated():
-            yield Work(database)
+            yield Work(database, store_secrets=store_secrets)
     finally:
         database.close()
 
 
-def _merged(copy: Path, folder: Path, *, dry: bool) -> RestoreReport:
+def _merged(copy: Path, folder: Path, *, dry: bool, store_secrets: bool) -> RestoreReport:
     """Add the conversations that are missing, and the end of those that are shorter than in the copy."""
     total, present, conflicts = ImportReport(), 0, list[str]()
-    with _open(copy) as source, _open(folder) as target:
+    with _open(copy) as source, _open(folder, store_secrets=store_secrets) as target:
         for session in source.session_ids():
             ours = source.show(session, hidden=True)
             theirs = target.show_if_any(session=session, needed=False)
@@ -281,5 +285,12 @@ def _merged(copy: Path, folder: Path, *, dry: bool) -> RestoreReport:
 
 
 def _begins(longer: Session, shorter: Session) -> bool:
-    """Return whether a session begins with the messages of another one."""
-    return longer.messages[: len(shorter.messages)] == shorter.messages
+    """Return whether a session begins with the messages of another one, but for secrets that only one of them keeps."""
+    if len(longer.messages) < len(shorter.messages):
+        return False
+    pairs = zip(longer.messages, shorter.messages, strict=False)
+    return all(one == other or _masked(one) == _masked(other) for one, other in pairs)
+
+
+def _masked(message: Message) -> Message:
+    return attrs.evolve(message, text=stored_text(message.text))

@@ -21,14 +21,17 @@ from beaver_hooks.cli.backup import (
 )
 from beaver_hooks.cli.common import common, configured
 from beaver_hooks.cli.terminal import show
-from beaver_hooks.cli.text_format import moment
+from beaver_hooks.cli.text_format import counted, moment
 from beaver_hooks.config import Config
 from beaver_hooks.config.locations import FOLDER
 from beaver_hooks.config.paths import printable
-from beaver_hostspecs import PERSON_PART, PROJECT_PART
+from beaver_hooks.subjects.audit_record import erased_since
+from beaver_hostspecs import PERSON_PART, PROJECT_PART, AuditUnavailable
 
 PLACES = frozenset({"folder", "databasePath"})
 """The settings by which plugins keep their files outside of the state folder."""
+
+AGAIN = "erase it again: `beaver memory erase --subject USER`."
 
 
 @click.command(name="restore")
@@ -52,7 +55,8 @@ def command(
 
     Every byte of it is verified before anything is written. Without --merge existing state is refused. With it,
     memories are added that are missing, forgotten ones stay forgotten, and where both differ the present state stays
-    and is named. Restore only backups that you made: what they hold counts as your own.
+    and is named. A backup may hold the data of a person that was erased after it was made: the command says so, and you
+    erase it again. Restore only backups that you made: what they hold counts as your own.
     """
     loaded = configured(config)
     places = Places(state=loaded.state_folder, person=loaded.person_folder)
@@ -63,8 +67,9 @@ def command(
         )
     stored = Stored.under(loaded, places, os.environ)
     done = restore(stored, file, parts=parts_of(only), merge=merge, dry=dry_run, waiting=step)
+    erased, warning = _erased(loaded.state_folder, done)
     if as_json:
-        say_json(dry_run=dry_run, **_plain(done))
+        say_json(dry_run=dry_run, **_plain(done), erased_since=erased)
     else:
         _tell(done, dry=dry_run)
         if folder is not None and not dry_run:
@@ -72,6 +77,8 @@ def command(
                 f"To use it, copy config.json to {places.state}, and run: cd {folder.absolute() / PROJECT_PART} &&"
                 f" HOME={folder.absolute() / PERSON_PART} beaver --config .beaver/config.json memory list"
             )
+    if warning:
+        show(warning, err=True)
 
 
 def _refuse_named_places(config: Config) -> None:
@@ -83,6 +90,20 @@ def _refuse_named_places(config: Config) -> None:
                 f"The configuration gives {name} a place of its own (`{key}`), so its part would not be restored into"
                 " the folder; name a configuration without that setting with --config."
             )
+
+
+def _erased(folder: Path, done: Restored) -> tuple[int | None, str]:
+    """Return of how many persons data was erased after the backup, `None` if unknown, and a warning about it."""
+    try:
+        count = erased_since(folder, done.manifest.made)
+    except AuditUnavailable as error:
+        return None, f"Whether data of persons was erased after this backup was made is not known: {error}"
+    if not count:
+        return 0, ""
+    return (
+        count,
+        f"The data of {counted(count, 'person')} was erased after this backup was made. If it is back, {AGAIN}",
+    )
 
 
 def _plain(done: Restored) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from beaver_hooks.cli.session_texts import import_text
 from beaver_hooks.cli.state import has_sessions, nothing_yet, session_named, sessions_in
 from beaver_hooks.cli.terminal import show, waiting
 from beaver_hooks.cli.text_format import counted
+from beaver_hooks.config import LoadedConfig
 from beaver_hooks.config.paths import printable
 from beaver_toolkit.files import create_once, replace
 
@@ -59,15 +60,17 @@ def export_command(session: str | None, *, output: Path, force: bool, config: Pa
 def import_command(file: Path, *, replacing: bool, dry_run: bool, config: Path | None) -> None:
     """Import sessions from an exported file; `-` reads stdin.
 
-    Sessions that are stored already are skipped. If a line of the file is wrong, nothing is imported.
+    Sessions that are stored already are skipped. If a line of the file is wrong, nothing is imported. Secrets in the
+    messages are masked, unless `agent.storeSecrets` keeps them.
     """
-    folder = configured(config).state_folder
+    loaded = configured(config)
+    folder = loaded.state_folder
     lines = _lines(file)
     with waiting("Importing the sessions"):
         if dry_run:
             report = _foreseen(read_lines(lines), _stored_ids(folder), replacing=replacing)
         else:
-            report = in_loop(_import(folder, lines, replacing=replacing))
+            report = in_loop(_import(loaded, lines, replacing=replacing))
     show(import_text(report, dry_run=dry_run))
 
 
@@ -126,8 +129,8 @@ def _lines(file: Path) -> list[str]:
         ) from error
 
 
-async def _import(folder: Path, lines: Iterable[str], *, replacing: bool) -> ImportReport:
-    async with sessions_in(folder) as store:
+async def _import(loaded: LoadedConfig, lines: Iterable[str], *, replacing: bool) -> ImportReport:
+    async with sessions_in(loaded.state_folder, store_secrets=loaded.config.agent.store_secrets) as store:
         return await store.import_(lines, replace=replacing)
 
 

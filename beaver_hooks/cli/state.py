@@ -49,10 +49,10 @@ def is_there(path: Path) -> bool:
 
 
 @asynccontextmanager
-async def sessions_in(folder: Path) -> AsyncIterator[SessionStore]:
+async def sessions_in(folder: Path, *, store_secrets: bool = False) -> AsyncIterator[SessionStore]:
     """Yield the open store of sessions in a folder, and close it."""
     refuse_listed(folder, StateFiles(folder, os.environ))
-    store = SessionStore.open(folder)
+    store = SessionStore.open(folder, store_secrets=store_secrets)
     try:
         yield store
     finally:

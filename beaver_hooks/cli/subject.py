@@ -51,7 +51,9 @@ def export_command(
     """Write all data of one person that the plugins and the host keep into one zip file.
 
     It holds a folder for each plugin, with text files, and report.json with counts and with the places that were not
-    reached. Only you can read it. Each holder is asked, also if another one fails; the exit code is 1 then.
+    reached. Only you can read it. Each holder is asked, also if another one fails. The exit code is 1 if one failed, if
+    something is left, or if a plugin that is on or has files cannot be asked. If nothing is stored
+    of the user, the file holds the report alone, and the command says so.
     """
     loaded, subject = configured(config), Subject(user=user, tenant=tenant)
     path = output.absolute()
@@ -68,7 +70,10 @@ def export_command(
     if as_json:
         show(json.dumps({"file": str(path), **report, "unrecorded": unrecorded}))
     else:
-        show(f"Exported to {printable(str(output))}, which only you can read.")
+        if not summary.count:
+            show(_missing(subject))
+        written = "Exported" if summary.count else "The report alone was written"
+        show(f"{written} to {printable(str(output))}, which only you can read.")
         _tell(summary, unrecorded, "Not exported")
     _leave(ctx, summary, unrecorded)
 
@@ -84,8 +89,9 @@ def erase_command(
     """Erase all data of one person that the plugins and the host keep; this cannot be undone.
 
     The report counts by place, and names the places that still hold data and those that were not reached. Each holder
-    is asked, also if another one fails. The exit code is 1 if one failed or something is left. Data without a user, and
-    that of other users, stays, even if it mentions the person.
+    is asked, also if another one fails. The exit code is 1 if one failed, if something is left, or if a plugin that is
+    on or has files cannot be asked. Data without a user, and that of other users, stays, even if it mentions the
+    person.
     """
     loaded, subject = configured(config), Subject(user=user, tenant=tenant)
     holders = Holders.under(loaded, os.environ)
@@ -93,33 +99,35 @@ def erase_command(
         with waiting("Counting the data"):
             found = holders.count(subject)
         if dry:
-            _show(found, as_json=as_json, dry_run=True)
+            _show(found, subject, as_json=as_json, dry_run=True)
             _leave(ctx, found, "")
             return
-        _ensure_meant(found)
+        _ensure_meant(found, subject)
     with waiting("Erasing the data"):
         summary = holders.erase(subject)
     unrecorded = record(loaded.state_folder, ERASED, subject, summary, now=datetime.now(UTC))
-    _show(summary, as_json=as_json, dry_run=False, unrecorded=unrecorded)
+    _show(summary, subject, as_json=as_json, dry_run=False, unrecorded=unrecorded)
     _leave(ctx, summary, unrecorded)
 
 
-def _ensure_meant(found: Summary) -> None:
+def _ensure_meant(found: Summary, subject: Subject) -> None:
     """Ask the user to confirm; without a terminal, require --yes."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise click.UsageError(
             "Erasing cannot be undone, and there is no terminal to ask for confirmation; add --yes, or --dry-run to see"
             " what would be erased."
         )
-    for line in _lines(found):
+    for line in (*_lines(found), *(() if found.count else (_missing(subject),))):
         show(line, err=True)
     click.confirm("Erase this for good?", abort=True, err=True)
 
 
-def _show(summary: Summary, *, as_json: bool, dry_run: bool, unrecorded: str = "") -> None:
+def _show(summary: Summary, subject: Subject, *, as_json: bool, dry_run: bool, unrecorded: str = "") -> None:
     if as_json:
         show(json.dumps({"dry_run": dry_run, **_plain(summary), "unrecorded": unrecorded}))
         return
+    if not summary.count:
+        show(_missing(subject))
     show("Would erase:" if dry_run else "Erased:")
     _tell(summary, unrecorded)
     if dry_run:
@@ -136,11 +144,21 @@ def _tell(summary: Summary, unrecorded: str, head: str = "Still there") -> None:
         show("Run `beaver doctor`, which names damaged data with its remedy, and repeat the command.", err=True)
     for name, why in summary.failures.items():
         show(f"Not done: {name}: {why}", err=True)
+    for name in summary.unasked:
+        show(f"Not asked: {name}; the reason is under `Not reached`.", err=True)
     if unrecorded:
         show(unrecorded, err=True)
     show("Not reached, or kept:")
     for sentence in _unreached(summary):
         show(f"  {sentence}")
+
+
+def _missing(subject: Subject) -> str:
+    tenant = "" if subject.tenant is None else f" of the tenant {printable(subject.tenant)}"
+    return (
+        f"Nothing was found for the user {printable(subject.user)}{tenant}. Ids are compared exactly: check the"
+        " spelling, upper and lower case, and the tenant."
+    )
 
 
 def _lines(summary: Summary) -> list[str]:
@@ -161,6 +179,7 @@ def _plain(summary: Summary) -> dict[str, Any]:
         "places": {name: dict(each.places) for name, each in summary.reports.items()},
         "left": {name: dict(each.left) for name, each in summary.reports.items() if each.left},
         "failed": dict(summary.failures),
+        "unasked": list(summary.unasked),
         "unreached": _unreached(summary),
     }
 

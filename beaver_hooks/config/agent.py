@@ -28,6 +28,10 @@ class AgentSettings:
     history_messages: int = setting(
         default=50, help="how many messages of the session the model gets", validator=between(0, 10_000)
     )
+    store_secrets: bool = setting(
+        default=False,
+        help="whether stored sessions keep the passwords and keys that were said; else later turns see a mask",
+    )
     skills: tuple[str, ...] = setting(
         default=(), help="names of the skills that are active in every run", validator=distinct()
     )

@@ -1,9 +1,12 @@
 """Records in the audit trail that the data of a person was exported or erased: counts, and the keyed hash of the id."""
 
+import os
 from datetime import datetime
 from pathlib import Path
 
+from beaver_hooks.audit.database import DATABASE
 from beaver_hooks.audit.events import AuditEvent
+from beaver_hooks.audit.reader import TrailReader
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.subjects.holders import Summary
 from beaver_hostspecs import AuditUnavailable, Fact, Subject
@@ -24,6 +27,7 @@ def record(folder: Path, name: str, subject: Subject, summary: Summary, *, now: 
         "left": left,
         "holders": [*summary.reports],
         "failed": [*summary.failures],
+        "unasked": [*summary.unasked],
     }
     try:
         trail = Trail.open(folder)
@@ -36,3 +40,15 @@ def record(folder: Path, name: str, subject: Subject, summary: Summary, *, now: 
     except AuditUnavailable as error:
         return f"The audit trail has no record of this: {error}"
     return ""
+
+
+def erased_since(folder: Path, moment: datetime) -> int:
+    """Return of how many persons data was erased after a moment, by the audit trail; 0 where there is none.
+
+    Raises:
+        AuditUnavailable: the trail cannot be read.
+    """
+    if not os.path.lexists(folder / DATABASE):
+        return 0
+    events = TrailReader(folder).named(ERASED, after=moment)
+    return len({each.facts.get("subject") for each in events if each.facts.get("count") or each.facts.get("failed")})

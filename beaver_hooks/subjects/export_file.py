@@ -36,7 +36,9 @@ def work_folder(path: Path) -> Iterator[Path]:
 
 
 def write_export(path: Path, folder: Path, report: dict[str, Any]) -> bool:
-    """Write the files below a folder, and the report, into a new archive (0600); return whether its name was free.
+    """Write the report, and the files below a folder that are not empty, into a new archive (0600).
+
+    Returns whether its name was free.
 
     Raises:
         StorageError: it cannot be written.
@@ -47,7 +49,7 @@ def write_export(path: Path, folder: Path, report: dict[str, Any]) -> bool:
         with os.fdopen(descriptor, "wb") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as to:
                 to.writestr(REPORT, json.dumps(report, indent=2, ensure_ascii=False))
-                for each in sorted(each for each in folder.rglob("*") if each.is_file()):
+                for each in sorted(each for each in folder.rglob("*") if each.is_file() and each.stat().st_size):
                     with each.open("rb") as source, to.open(each.relative_to(folder).as_posix(), "w") as target:
                         shutil.copyfileobj(source, target, _BLOCK)
             file.flush()

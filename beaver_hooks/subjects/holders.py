@@ -1,12 +1,12 @@
 """The holders of personal data: each plugin with the hook `subject_data`, then the host. All are asked."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import attrs
 
-from beaver_hooks.backups.configured_plugins import Places, Question, folders_of, unasked_folders
+from beaver_hooks.backups.configured_plugins import Answers, Places, Question, unasked_folders
 from beaver_hooks.config import LoadedConfig
 from beaver_hooks.config.paths import printable
 from beaver_hooks.subjects.host_data import HostData
@@ -14,6 +14,9 @@ from beaver_hostspecs import BeaverError, Subject, SubjectData, SubjectReport
 from beaver_hostspecs.naming import type_name
 
 HOST = "host"
+
+_WITHOUT = "has no hook `subject_data`; ask its author how to reach its data"
+_UNKNOWN = "is not installed"
 
 Ask = Callable[[SubjectData, Path], object]
 """Calls one of the functions of a holder, with the folder for its files."""
@@ -40,10 +43,12 @@ class Summary:
 
     Attributes:
         answers: of the holders.
-        unreached: sentences about data that no holder has reached.
+        unasked: the plugins that are on or have files, and could not be asked.
+        unreached: sentences about these, and about plugins that are off.
     """
 
     answers: tuple[HolderReport, ...]
+    unasked: tuple[str, ...]
     unreached: tuple[str, ...]
 
     @property
@@ -63,8 +68,9 @@ class Summary:
 
     @property
     def is_whole(self) -> bool:
-        """Whether each holder has answered, and nothing is left."""
-        return not self.failures and not any(any(each.left.values()) for each in self.reports.values())
+        """Whether each plugin has answered, and nothing is left."""
+        is_left = any(any(each.left.values()) for each in self.reports.values())
+        return not (self.failures or self.unasked or is_left)
 
 
 @attrs.frozen(kw_only=True)
@@ -74,11 +80,13 @@ class Holders:
     Attributes:
         data: their functions by their names, the host last.
         failed: why plugins could not be asked, by name.
-        unreached: sentences about the files of other plugins.
+        unasked: the plugins that are on or have files, and could not be asked.
+        unreached: sentences about these, and about plugins that are off.
     """
 
     data: Mapping[str, SubjectData]
     failed: Mapping[str, str]
+    unasked: tuple[str, ...]
     unreached: tuple[str, ...]
 
     @classmethod
@@ -94,13 +102,13 @@ class Holders:
         ).ask()
         host = HostData(folder=places.state, environment=environment)
         plugins = {each.name: each.answer for each in found.given if each.answer is not None}
-        unreached = tuple(
-            f"The files in {printable(str(folder))} were not reached: the plugin {name} "
-            + (f"is off ({found.off[name]})." if name in found.off else "does not tell persons, or is not installed.")
-            for name, folder in unasked_folders(places, found)
+        folders = tuple(unasked_folders(places, found))
+        return cls(
+            data={**plugins, HOST: host.functions()},
+            failed=found.failed,
+            unasked=tuple(dict.fromkeys((*found.without, *(name for name, _ in folders)))),
+            unreached=tuple(_unreached(found, folders)),
         )
-        failed = {name: why for name, why in found.failed.items() if folders_of(places, name)}
-        return cls(data={**plugins, HOST: host.functions()}, failed=failed, unreached=unreached)
 
     def count(self, subject: Subject) -> Summary:
         """Ask each holder what it keeps of a person."""
@@ -116,7 +124,8 @@ class Holders:
 
     def _asked(self, ask: Ask, folder: Path | None = None) -> Summary:
         failed = (HolderReport(name=name, failure=why) for name, why in self.failed.items())
-        return Summary(answers=(*failed, *self._answers(ask, folder)), unreached=self.unreached)
+        answers = (*failed, *self._answers(ask, folder))
+        return Summary(answers=answers, unasked=self.unasked, unreached=self.unreached)
 
     def _answers(self, ask: Ask, folder: Path | None) -> Iterator[HolderReport]:
         for name, data in self.data.items():
@@ -124,6 +133,20 @@ class Holders:
             if folder is not None:
                 own.mkdir(mode=0o700)
             yield _answer(name, lambda data=data, own=own: ask(data, own))  # type: ignore[misc]
+
+
+def _unreached(found: Answers[SubjectData], folders: Iterable[tuple[str, Path]]) -> Iterator[str]:
+    """Yield a sentence for each folder that no plugin reaches, and for each other plugin that was not asked."""
+    for name, folder in folders:
+        why = f"is off ({found.off[name]})" if name in found.off else _WITHOUT if name in found.without else _UNKNOWN
+        yield f"The files in {printable(str(folder))} were not reached: the plugin {name} {why}."
+    named = {name for name, _ in folders}
+    for name in found.without:
+        if name not in named:
+            yield f"Data of the plugin {name}, wherever it keeps any, was not reached: it {_WITHOUT}."
+    for name in found.off:
+        if name not in named:
+            yield f"The plugin {name} is off and has no files here; data that it keeps elsewhere was not reached."
 
 
 def _answer(name: str, ask: Callable[[], object]) -> HolderReport:

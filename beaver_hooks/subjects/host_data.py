@@ -22,6 +22,10 @@ TRAIL = (
 )
 NO_TENANTS = "Conversations are kept without a tenant, so none was touched; leave out --tenant to reach them."
 UNNAMED = "Conversations without a user, and those of other users, may mention this person; they stay."
+RUNNING = (
+    "An agent that runs meanwhile may store the turn that it is in, and a framework or a coding agent keeps histories"
+    " of its own; erase again when it has ended, and delete those histories there."
+)
 COPIES = "Earlier backups, exports and logs are not reached; delete those that were made before."
 
 
@@ -98,5 +102,6 @@ class HostData:
     def _report(self, subject: Subject, held: Mapping[str, int]) -> SubjectReport:
         unreached = UNNAMED if subject.tenant is None else NO_TENANTS
         return SubjectReport(
-            places={place: count for place, count in held.items() if count}, unreached=(unreached, TRAIL, COPIES)
+            places={place: count for place, count in held.items() if count},
+            unreached=(unreached, TRAIL, RUNNING, COPIES),
         )

@@ -128,7 +128,8 @@ def subject_data() -> SubjectData | None:
 
     Called after `configure`, also where the plugin is never started: `beaver memory export --subject` and
     `beaver memory erase --subject` configure the plugins and start none. Without it the data that the plugin keeps is
-    not reached, which the report says. New in contract 1.1: a host with contract 1.0 refuses a plugin that has it.
+    not reached: the report names the plugin, and the commands exit with 1. New in contract 1.1: a host with contract
+    1.0 refuses a plugin that has it.
 
     Ordering: one plugin after the other, in registration order; the host's own data comes last.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from beaver_hostspecs import Clock, SystemClock
 from beaver_memory.embedding.breaker import AT_ONCE, Breaker
-from beaver_memory.embedding.calibration import BY_WORDS, Scale, scale_of
+from beaver_memory.embedding.calibration import BY_WORDS, Scale, TextLanguage, knows, scale_of
 from beaver_memory.embedding.errors import EmbeddingError
 from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.errors import StoreError
@@ -348,15 +348,16 @@ class MemoryEngine:
         if query.patterns:
             return self._matching(query, terms)
         until, embedder = self._reranker.until(query.seconds), self._serving.embedder()
-        vectors = QueryVectors() if query.by_words else self._vectors(embedder, query.text)
+        language = self._analyser.language(query.text)
+        vectors = QueryVectors() if query.by_words else self._vectors(embedder, query.text, language)
         trouble = vectors.trouble
         if not terms and vectors.vector is None:
             return self._newest(query, trouble)
         model = model_of(embedder)
         sought = _Sought(
-            wanted=_wanted(query, terms, vectors.vector, model),
+            wanted=_wanted(query, terms + self._analyser.dates(query.text, query.filters.now), vectors.vector, model),
             vectors=vectors,
-            scale=scale_of(None if embedder is None else embedder.identity),
+            scale=scale_of(None if embedder is None else embedder.identity, language),
             until=until,
         )
         guess = None if self.is_joint else self._own_layer.guess(query.filters, model)
@@ -474,8 +475,10 @@ class MemoryEngine:
         choices = [Choice(id=memory.id, score=0.0) for memory in found]
         return Answer(hits=hits(choices, lambda _: found, {}, query), keyword_only=trouble, total=len(found))
 
-    def _vectors(self, embedder: Embedder | None, text: str) -> QueryVectors:
-        """Return a query's vectors, or the reason why it has none."""
+    def _vectors(self, embedder: Embedder | None, text: str, language: TextLanguage) -> QueryVectors:
+        """Return a query's vectors, or the reason why it has none; none if the model does not know its language."""
+        if embedder is not None and not knows(embedder.identity, language):
+            return QueryVectors()
         try:
             return self._reranker.vectors(embedder, text)
         except EmbeddingError as error:

@@ -1,7 +1,7 @@
 """Writes memories to a store together with their terms."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import attrs
@@ -38,17 +38,17 @@ class Writer:
 
     def add(self, memories: Sequence[NewMemory], *, now: datetime) -> list[int]:
         """Store memories, all or none of them; return their ids."""
-        return self._store.add([self.analysed(each) for each in memories], now=now)
+        return self._store.add([self.analysed(each, now) for each in memories], now=now)
 
     def remember(self, memories: Sequence[NewMemory], *, now: datetime, mention: bool) -> list[Kept]:
         """Store memories that are not stored yet, all or none of them; return the outcome of each."""
-        return self._store.remember([self.analysed(each) for each in memories], now=now, mention=mention)
+        return self._store.remember([self.analysed(each, now) for each in memories], now=now, mention=mention)
 
     def supersede(
         self, memory: NewMemory, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime
     ) -> Kept:
         """Store a memory and end others, in one transaction; see `MemoryStore.supersede`."""
-        return self._store.supersede(self.analysed(memory), ids, filters, at=at, now=now)
+        return self._store.supersede(self.analysed(memory, now), ids, filters, at=at, now=now)
 
     def change(
         self, id_: int, filters: Filters, *, event: str, now: datetime, fields: Mapping[str, Any]
@@ -69,13 +69,15 @@ class Writer:
                 return new
         return new
 
-    def analysed(self, memory: NewMemory) -> Analysed:
-        """Return a memory with its terms."""
+    def analysed(self, memory: NewMemory, now: datetime | None = None) -> Analysed:
+        """Return a memory with its terms; `now` is the time at which it is made, if it does not say so itself."""
         if memory.narrative or memory.facts:
             text = "\n".join(part for part in (memory.title, memory.narrative, *memory.facts) if part)
         else:
             text = memory.title
         labels = (*memory.keywords, *memory.tags, *memory.related_people, *memory.related_files)
         extra = "\n".join((*labels, memory.speaker)) if labels else memory.speaker
-        terms, length = self._analyser.pack(passages(text), extra=extra)
+        made = now if memory.created_at is None else memory.created_at
+        day = None if made is None else made.astimezone(UTC).date()
+        terms, length = self._analyser.pack(passages(text), extra=extra, day=day)
         return Analysed(memory=memory, terms=terms, length=length)

@@ -268,7 +268,11 @@ def test_language(text, language):
         "Don't remember that my sister Anna moved to Lisbon.", "Off the record: my sister Anna moved to Lisbon.",
         "Merk dir das nicht: Meine Schwester Anna ist nach Lissabon gezogen.",
         "Bitte nicht merken: Meine Schwester Anna ist nach Lissabon gezogen.",
-        "请不要记住：我去年三月搬到柏林的一家医院当护士。",
+        "请不要记住：我去年三月搬到柏林的一家医院当护士。", "别记住：我去年三月搬到柏林的一家医院当护士。",
+        "別記住：我去年三月搬到柏林的一家医院当护士。", "请勿记录：我去年三月搬到柏林的一家医院当护士。",
+        *(f"My sister Anna moved to Lisbon in March. {request} this." for request in (
+            "Please dont remember", "DON\u2019T REMEMBER", "Never remember", "Should not memorise", "You shouldnt remember",
+            "No need to remember")),
     ],
 )  # fmt: skip
 def test_a_request_not_to_remember(text):

@@ -25,8 +25,8 @@ SEEN = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
 class Letters:
     """An embedder: one dimension for each letter."""
 
-    def __init__(self, model="letters", fault=None):
-        self.identity = Identity(provider="test", model=model, dimensions=26)
+    def __init__(self, model="letters", fault=None, provider="test"):
+        self.identity = Identity(provider=provider, model=model, dimensions=26)
         self.fault = fault
         self.closed = 0
 
@@ -295,6 +295,21 @@ def test_vectors_find_what_words_do_not(tmp_path):
         engine.add(said("zzz qqq", "aaa bbb"))
         assert 2 == engine.embed()
         assert "zzz qqq" == titles(engine, "qzqz")[0]
+
+
+def test_a_language_that_the_model_does_not_know(tmp_path):
+    """A Chinese query is not embedded by e5-small, which knows no Chinese, and is found by its words."""
+
+    def fault(_):
+        raise AssertionError("a Chinese query is embedded")
+
+    traces = Traces()
+    with MemoryEngine.open(tmp_path, embedder=Letters("e5-small", fault, "onnx"), trace=traces) as engine:
+        engine.add([NewMemory(title="我的猫叫咪咪。"), NewMemory(title="今天下雨了。")])
+        answer = engine.search(Query(text="猫叫什么名字\uff1f", filters=SEEN))
+
+    assert (None, "我的猫叫咪咪。") == (answer.keyword_only, answer.hits[0].memory.title)
+    assert [] == [event for event, _ in traces if event == "embedding_failed"]
 
 
 def test_a_text_that_changes_while_it_is_embedded(tmp_path):

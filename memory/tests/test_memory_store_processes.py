@@ -1,6 +1,6 @@
 """Several processes on one store: a killed process loses nothing acknowledged, and no process meets a lock.
 
-`BEAVER_LOCAL_KILLS` says how many times a process is killed; 4 by default, 20 in `make test-all`, 200 in `make faults`.
+`BEAVER_LOCAL_KILLS` says how many times a process is killed; 4 by default, 20 in `make test-all`, 500 in `make faults`.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Each store against a dictionary: whatever is done in whatever order, both hold the same.
+"""Each store against a dictionary: whatever is done in whatever order, both hold the same, and no tenant sees another.
 
 `BEAVER_STORE_RUNS` says how many times the machine runs, and `BEAVER_STORE_STEPS` how many steps each run has.
 """
@@ -23,7 +23,8 @@ from beaver_memory.testing.store_cases.reference import may_be_seen
 
 RUNS = int(os.environ.get("BEAVER_STORE_RUNS", settings.default.max_examples // 4))
 STEPS = int(os.environ.get("BEAVER_STORE_STEPS", "25"))
-OWNERS = (Owner(user="a"), Owner(user="b"))
+TENANTS = (("acme", ("a", "b")), ("beta", ("a",)))
+OWNERS = tuple(Owner(tenant=tenant, user=user) for tenant, users in TENANTS for user in users)
 TITLES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=20).filter(
     lambda text: text.strip()
 )
@@ -41,7 +42,7 @@ ITEMS = st.builds(
 )
 VIEWS = st.builds(
     looking,
-    owners=st.sampled_from([(), OWNERS[:1], OWNERS]),
+    owners=st.sampled_from([(), OWNERS[:1], OWNERS[:2], OWNERS[2:]]),
     stores=st.lists(st.sampled_from(["private", "shared", "social"])),
     tags=TAGS,
     people=st.sampled_from([(), ("ann",), ("bob", "ann")]),
@@ -51,7 +52,10 @@ VIEWS = st.builds(
 
 
 class Stores(RuleBasedStateMachine):
-    """Adds, changes, forgets and asks; reopens now and then; an index follows it all."""
+    """Adds, changes, forgets and asks; reopens now and then; an index follows it all.
+
+    The dictionary names a memory by its tenant and its id, as each tenant counts its own ids.
+    """
 
     ids = Bundle("ids")
 
@@ -60,7 +64,8 @@ class Stores(RuleBasedStateMachine):
         self.data = contextlib.ExitStack()
         self.open_store = self.data.enter_context(STORES[name]())
         self.store = self.open_store()
-        self.model, self.vectors, self.version, self.index = {}, {}, dict.fromkeys(OWNERS, 0), {}
+        self.model, self.vectors, self.version = {}, {}, dict.fromkeys(OWNERS, 0)
+        self.index = {owner: {} for owner in OWNERS}
 
     def teardown(self):
         problems = self.store.check()
@@ -68,57 +73,65 @@ class Stores(RuleBasedStateMachine):
         self.data.close()
         assert [] == problems
 
+    def seen_in(self, view):
+        """Return the memories that a view lets through, by id."""
+        return {id_: memory for (_, id_), memory in self.model.items() if may_be_seen(memory, view)}
+
     @rule(target=ids, items=st.lists(ITEMS, max_size=4))
     def add(self, items):
         ids = self.store.add(items, now=NOW)
-        assert not {*ids} & self.model.keys()
-        self.model |= {id_: as_stored(item.memory, id_) for id_, item in zip(ids, items, strict=True)}
+        keys = [(item.memory.owner.tenant, id_) for id_, item in zip(ids, items, strict=True)]
+        assert not {*keys} & self.model.keys()
+        assert len(keys) == len({*keys})
+        self.model |= {key: as_stored(item.memory, key[1]) for key, item in zip(keys, items, strict=True)}
         return multiple(*ids)
 
     @rule(id_=ids, view=VIEWS, tags=TAGS, pinned=st.booleans(), at=st.none() | st.integers(-50, 50))
     def change(self, id_, view, tags, pinned, at):
-        old = self.model[id_]
         fields = {"tags": tags, "pinned": pinned}
         if at is not None:
             fields["created_at"] = NOW + timedelta(minutes=at)
-        wanted = None
-        if may_be_seen(old, view):
+        wanted, old = None, self.seen_in(view).get(id_)
+        if old is not None:
             wanted = attrs.evolve(old, **fields)
             if wanted != old:
                 wanted = attrs.evolve(wanted, updated_at=view.now)
-            self.model[id_] = wanted
+            self.model[view.tenant, id_] = wanted
         assert wanted == self.store.change(id_, view, event="UPDATE", now=view.now, **fields)
 
     @rule(ids_=st.lists(ids, max_size=3), view=VIEWS)
     def forget(self, ids_, view):
-        gone = [id_ for id_ in dict.fromkeys(ids_) if may_be_seen(self.model[id_], view)]
+        visible = self.seen_in(view)
+        gone = [id_ for id_ in dict.fromkeys(ids_) if id_ in visible]
         assert gone == self.store.forget(ids_, view, now=view.now)
         for id_ in gone:
-            self.model[id_] = attrs.evolve(self.model[id_], deleted_at=view.now)
-            self.vectors.pop(id_, None)
+            self.model[view.tenant, id_] = attrs.evolve(visible[id_], deleted_at=view.now)
+            self.vectors.pop((view.tenant, id_), None)
 
     @rule(id_=ids, owner=st.sampled_from(OWNERS), data=st.binary(min_size=1, max_size=4))
     def embed(self, id_, owner, data):
         self.store.put_vectors(owner, "m", [(id_, data)])
-        if self.model[id_].owner == owner and self.model[id_].deleted_at is None:
-            self.vectors[id_] = data
+        memory = self.model.get((owner.tenant, id_))
+        if memory is not None and memory.owner == owner and memory.deleted_at is None:
+            self.vectors[owner.tenant, id_] = data
 
     @rule(view=VIEWS)
     def matching(self, view):
         found = self.store.matching([Pattern(text="a")], view, limit=99)
-        visible = {memory.id: memory for memory in self.model.values() if may_be_seen(memory, view)}
+        visible = self.seen_in(view)
         wanted = {id_ for id_, memory in visible.items() if re.search(r"(?i)(?<!\w)a(?!\w)", memory.title)}
         assert wanted <= {*found} <= {*visible}
 
     @rule(view=VIEWS, limit=st.integers(0, 5))
     def recent(self, view, limit):
-        wanted = [memory for memory in self.model.values() if may_be_seen(memory, view)]
+        wanted = [*self.seen_in(view).values()]
         wanted.sort(key=lambda memory: (memory.created_at, memory.id), reverse=True)
         assert wanted[:limit] == self.store.recent(view, limit=limit)
 
     @rule(view=VIEWS, ids_=st.lists(ids, max_size=5))
     def get(self, view, ids_):
-        wanted = [self.model[id_] for id_ in dict.fromkeys(ids_) if may_be_seen(self.model[id_], view)]
+        visible = self.seen_in(view)
+        wanted = [visible[id_] for id_ in dict.fromkeys(ids_) if id_ in visible]
         assert wanted == self.store.get(ids_, view)
 
     @rule()
@@ -128,24 +141,28 @@ class Stores(RuleBasedStateMachine):
 
     @rule(owner=st.sampled_from(OWNERS), limit=st.integers(1, 3))
     def catch_up(self, owner, limit):
+        index = self.index[owner]
         while rows := self.store.changed(owner, self.version[owner], limit=limit):
             assert all(row.version > self.version[owner] for row in rows)
             self.version[owner] = rows[-1].version
-            self.index |= {row.id: row for row in rows}
+            index |= {row.id: row for row in rows}
         assert self.version[owner] == self.store.last_version(owner)
-        live = {id_ for id_, memory in self.model.items() if memory.owner == owner and memory.deleted_at is None}
-        known = {id_ for id_, row in self.index.items() if not row.gone and self.model[id_].owner == owner}
-        assert live == known
-        for id_ in live:
-            tags = {label for label in self.index[id_].labels if label.startswith("tag:")}
-            assert {f"tag:{tag}" for tag in self.model[id_].tags} == tags
+        live = {memory.id: memory for memory in self.live() if memory.owner == owner}
+        assert {*live} == {id_ for id_, row in index.items() if not row.gone}
+        for id_, memory in live.items():
+            tags = {label for label in index[id_].labels if label.startswith("tag:")}
+            assert {f"tag:{tag}" for tag in memory.tags} == tags
+
+    def live(self):
+        return [memory for memory in self.model.values() if memory.deleted_at is None]
 
     @invariant()
     def numbers(self):
-        live = [memory for memory in self.model.values() if memory.deleted_at is None]
-        counts = {owner: sum(memory.owner == owner for memory in live) for owner in OWNERS}
+        counts = {owner: sum(memory.owner == owner for memory in self.live()) for owner in OWNERS}
         assert counts == {owner: self.store.count(owner) for owner in OWNERS}
-        vectors = {row.id: row.data for owner in OWNERS for row in self.store.vectors(owner, "m", 0, limit=999)}
+        vectors = {
+            (owner.tenant, row.id): row.data for owner in OWNERS for row in self.store.vectors(owner, "m", 0, limit=999)
+        }
         assert self.vectors == vectors
 
 

@@ -96,6 +96,16 @@ def test_a_turn_takes_effect_once(process):
     )
 
 
+def test_a_turn_that_is_queued_twice(process, clock):
+    """A turn that is queued again, as after a fault that hides whether it was stored, is one row."""
+    question = Utterance(text="Where does your sister live?", voice="assistant", turn="t1", is_context=True)
+    queued = []
+    for _ in range(2):
+        queued.append(process.put(question, SISTER))
+        clock.advance(1)
+    assert ([True, False], [("stored", "")], [(SISTER, 1)]) == (queued, process.capture(), process.memories())
+
+
 def test_what_a_row_holds(process):
     """A row holds neither private spans nor known secrets, and no more of a text than capture reads."""
     secret = make_canary().secret.reveal()

@@ -1,6 +1,7 @@
 """Several processes on one queue: a killed process loses no committed turn, and no turn takes effect twice.
 
-`BEAVER_QUEUE_KILLS` says how many times a process is killed in `make test-all`: 20 by default, 500 at full length.
+`BEAVER_QUEUE_KILLS` says how many times a process is killed in `make test-all`: 20 by default, 500 in `make faults`.
+`BEAVER_QUEUE_SEEDS` says how many orders of writes are killed at each statement: 1 by default, 100 in `make faults`.
 """
 
 import contextlib
@@ -12,15 +13,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from datetime import UTC, datetime, timedelta
 
 import pytest
 import turn_queue_worker
-from turn_queue_worker import opened, put
-
-from beaver_hostspecs.testing import FrozenClock
+from turn_queue_worker import captured_later, opened, put
 
 KILLS = int(os.environ.get("BEAVER_QUEUE_KILLS", "20"))
+SEEDS = int(os.environ.get("BEAVER_QUEUE_SEEDS", "1"))
 
 
 def start(task, path, session):
@@ -39,19 +38,6 @@ def killed(worker, chance):
     return [line.strip() for line in (*lines, *rest.splitlines())]
 
 
-def captured_later(path):
-    """Capture the turns that are left, as a process does that begins after all claims have ended; return the memories by turn."""
-    clock = FrozenClock(datetime.now(UTC) + timedelta(minutes=20))
-    with contextlib.closing(opened(path, clock=clock)) as operations:
-        for place in operations.turns.due(clock.now()):
-            operations.turns.capture(place, limit=2)
-        store = operations.engine.store
-        waiting = [each for owner in store.queue.owners() for each in store.queue.waiting(owner, limit=9)]
-        with store._connector.reading() as connection:
-            rows = connection.execute("SELECT origin, title, mention_count FROM observations").fetchall()
-        return waiting, rows, store.check()
-
-
 @pytest.mark.campaign
 @pytest.mark.parametrize("kills", [2, KILLS])
 def test_kills(tmp_path, kills):
@@ -68,6 +54,29 @@ def test_kills(tmp_path, kills):
     assert {} == {turn: mentioned[turn] for turn in durable if mentioned[turn] != 1}
     assert {} == {turn: origins[turn] for turn in durable if origins[turn] != 1}
     assert kills <= len(durable)
+
+
+@pytest.mark.campaign
+def test_a_kill_before_each_statement(tmp_path):
+    """Killed before any statement of the database, a process leaves each turn that was durable to be captured once."""
+    durable, memories, left = [], Counter(), []
+    for seed in range(SEEDS):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        durable += start("statements", folder, str(seed)).communicate()[0].split()
+        while captured_later(folder)[0]:
+            pass
+        waiting, rows, problems = captured_later(folder)
+        left += [*waiting, *problems]
+        for _, title, mentions in rows:
+            memories[re.search(r"box (\S+)", title)[1]] += mentions
+    killed_at = {turn.rpartition("-")[0] for turn in durable}
+    sys.stdout.write(f"{SEEDS} seeds, {len(killed_at)} kills, {len(durable)} turns, {len(memories)} memories\n")
+
+    assert [] == left
+    assert {} == {turn: memories[turn] for turn in durable if memories[turn] != 1}
+    assert {1} == {*memories.values()}
+    assert len(killed_at) > 50 * SEEDS
 
 
 @pytest.mark.campaign

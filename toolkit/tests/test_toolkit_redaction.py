@@ -5,6 +5,7 @@ import random
 import string
 from urllib.parse import quote
 
+import ahocorasick_rs
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -130,6 +131,41 @@ SENTENCES = {
     f'Client("{"12ab34cd" * 4}")': 'Client("[redacted: secret]")',
     'smtp.login("noreply", "kHRZk4GH-BjxX1")': 'smtp.login("noreply", "[redacted: password]")',
     "our seed phrase is apple brave candle delta eagle": "our seed phrase is [redacted: pass phrase]",
+    "const adminPass = 'jgVGzunIub7epWuS';": "const adminPass = '[redacted: password]';",
+    "page.fill('#password', 'Linde-5885')": "page.fill('#password', '[redacted: password]')",
+    'password "xhiv gwfs zgtr dyjl"': 'password "[redacted: password]"',
+    "Das App-Passwort für die Post ist xhiv gwfs zgtr dyjl": "Das App-Passwort für die Post ist [redacted: password]",
+    "username ada password 7 114684B0DE92FFD9": "username ada password 7 [redacted: password]",
+    "--auth-password ihhlwlupfkycmlxt": "--auth-password [redacted: password]",
+    "sqlplus shop/Linde.Allee12@//ora:1521/S": "sqlplus shop/[redacted: password]",
+    "net user ada Linde-Allee12 /add": "net user ada [redacted: password] /add",
+    "ConvertTo-SecureString 'Linde-Allee12' -Force": "ConvertTo-SecureString '[redacted: password]' -Force",
+    "/msg NickServ IDENTIFY ada Linde-Allee12": "/msg NickServ IDENTIFY ada [redacted: password]",
+    f"rcon -p {made_up('rc', 16)} list": "rcon -p [redacted: secret] list",
+    f"curl -u {made_up('cu', 24)}: https://api.example.org": "curl -u [redacted: secret]: https://api.example.org",
+    "pw's Torf*Moos4 btw": "pw's [redacted: password] btw",
+    "I changed my login again, it's torf-9-moos now": "I changed my login again, it's [redacted: password] now",
+    "ist das Kennwort von Ada immer noch mops&mieze3?": "ist das Kennwort von Ada immer noch [redacted: password]",
+    "Ich komme mit Torfmoos2019 ins WLAN": "Ich komme mit [redacted: password] ins WLAN",
+    "the password went from the old one to torfmoos77": "the password went from the old one to [redacted: password]",
+    "My phone unlocks with 7318.": "My phone unlocks with [redacted: code].",
+    "Der Code fürs Garagentor lautet 60417.": "Der Code fürs Garagentor lautet [redacted: code].",
+    "SIM entsperren: gib 2917 ein": "SIM entsperren: gib [redacted: code] ein",
+    "G-492817 ist dein Bestätigungscode.": "[redacted: code] ist dein Bestätigungscode.",
+    "the code from the authenticator: 30 57 14, quick": "the code from the authenticator: [redacted: code], quick",
+    "取款密码520916,记住": "取款密码[redacted: code],记住",
+    "门锁密码换成4096了": "门锁密码换成[redacted: code]了",
+    "card 4111.1111.1111.1111, refund": "card [redacted: card number], refund",
+    "pyotp.TOTP('GEAVINJLFVPHWUBV')": "pyotp.TOTP('[redacted: one-time secret]')",
+    "Enter this key: mgaz 6ou2 bhlk 77hv o6tq yjfy": "Enter this key: [redacted: one-time secret]",
+    f"NotesAPI('{'12ab34cd' * 5}')": "NotesAPI('[redacted: secret]')",
+    "https://hooks.zapier.com/hooks/catch/48219/bolqu0z": "https://hooks.zapier.com/hooks/catch/48219/[redacted: webhook]",
+    f"https://example.org/key/{made_up('pk', 22)}": "https://example.org/key/[redacted: token of an address]",
+    f'{{"kty": "EC", "d": "{made_up("jwk", 43)}"}}': '{"kty": "EC", "d": "[redacted: private key]"}',
+    f"nsec1{'qpzry9x8gf' * 6}": "[redacted: nostr key]",
+    f"see sha256~{made_up('o1', 20)}-{made_up('o2', 22)}": "see [redacted: token]",
+    f'accounts: ["{"12ab34cd" * 8}"]': 'accounts: ["[redacted: ethereum key]"]',
+    f"NewMailgun('{'12ab34cd' * 4}-12ab34cd-12ab34cd')": "NewMailgun('[redacted: mailgun key]')",
 }
 
 
@@ -186,6 +222,13 @@ INNOCENT = [
     f"-----BEGIN CERTIFICATE-----\n{made_up('c1', 64)}\n{made_up('c2', 64)}\n-----END CERTIFICATE-----",
     'secret_pattern = r"[a-z0-9_]{20,}(?:x)$@!"',
     "pass: 12 tests, passed=14, passage=2",
+    "Invalid client secret. Trace ID: 0d7c1f42-0f3e-44a5-a6f7-7b31f0c23e00",
+    f"the token is that of sha256:{'12ab34cd' * 8}",
+    f"ssh-ed25519 AAAA{made_up('ssh', 60)} ada",
+    f"integrity='sha384-{made_up('sri', 30)}'",
+    "password: this must have four",
+    "The error code for the run is 500214.",
+    "密码至少8位，密码2026年改过",
     "",
 ]
 
@@ -229,6 +272,16 @@ def test_held_secrets_vanish_in_every_shape():
     assert (f"{first} {second}", f"{mask} {second} {mask} {mask}", (Finding(kind="held secret", count=2),)) == (
         before, one, both.findings,
     )  # fmt: skip
+
+
+def test_redactors_share_what_looks_for_held_secrets(monkeypatch):
+    """It is built once for a process that holds new secrets, however many redactors it makes."""
+    built, real = [], ahocorasick_rs.BytesAhoCorasick
+    monkeypatch.setattr(ahocorasick_rs, "BytesAhoCorasick", lambda needles: built.append(1) or real(needles))
+    secret = Secret(made_up("shared", 20, string.ascii_lowercase))
+    texts = {Redactor().redact(secret.reveal()).text for _ in range(3)}
+
+    assert ({"[redacted: held secret]"}, [1]) == (texts, built)
 
 
 def test_a_secret_of_the_contract_is_held():

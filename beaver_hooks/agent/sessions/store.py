@@ -44,22 +44,27 @@ class SessionStore:
     that take a session raise `UnknownSession` for an id that is not stored.
     """
 
-    def __init__(self, folder: Path, *, clock: Clock | None = None) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *, clock: Clock | None = None, store_secrets: bool = False) -> None:
+        self._folder, self._store_secrets = folder, store_secrets
         self._clock = clock or SystemClock()
         self._database, self._damaged = SessionDatabase(folder), DamagedMessages()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="beaver-sessions")
         self._pid = os.getpid()
 
     @classmethod
-    def open(cls, folder: Path, *, clock: Clock | None = None) -> "SessionStore":
+    def open(cls, folder: Path, *, clock: Clock | None = None, store_secrets: bool = False) -> "SessionStore":
         """Open the store in a state folder, and make missing files there.
+
+        Args:
+            folder: the state folder.
+            clock: the time of messages without one.
+            store_secrets: whether messages keep the secrets that rules recognise; else each is masked.
 
         Raises:
             StorageError: it cannot be used; gives the reason and a remedy. No existing file is replaced.
         """
         try:
-            store = cls(make_state_folder(folder), clock=clock)
+            store = cls(make_state_folder(folder), clock=clock, store_secrets=store_secrets)
         except AuditUnavailable as error:
             raise StorageError(str(error)) from error
         try:
@@ -278,7 +283,7 @@ class SessionStore:
     def _guarded(self, job: Callable[[Work], Answer]) -> Answer:
         try:
             with translated():
-                return job(Work(self._database, self._damaged))
+                return job(Work(self._database, self._damaged, store_secrets=self._store_secrets))
         except DatabaseError as error:
             self._database.close()
             raise storage_error(self._folder, error.category) from error

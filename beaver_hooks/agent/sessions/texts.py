@@ -59,6 +59,11 @@ def kept(messages: Sequence[Message]) -> list[Message]:
     return [message for at, message in enumerate(messages) if message.role == "user" or at in answers[-1:]]
 
 
+def stored_text(text: str) -> str:
+    """Return the text of a message as it is stored: without secrets of this process, and those that rules recognise."""
+    return searchable(scrub(text))
+
+
 def searchable(text: str) -> str:
     """Return the text of a message as search and lists may show it: without secrets."""
     return Redactor().redact(text).text

@@ -21,17 +21,23 @@ from beaver_hooks.agent.sessions.records import (
 )
 from beaver_hooks.agent.sessions.search import hits, search
 from beaver_hooks.agent.sessions.sums import DamagedMessages
-from beaver_hooks.agent.sessions.texts import checked_id, given_title, kept
+from beaver_hooks.agent.sessions.texts import checked_id, given_title, kept, stored_text
 from beaver_hooks.agent.sessions.transfer import Incoming
-from beaver_hostspecs import Message, Trust
+from beaver_hostspecs import Message, Trust, scrub
 from beaver_toolkit.sqlite.connections import integrity_problems
 
 
 class Work:
-    """The store's operations, run in its thread. Errors of SQLite pass through."""
+    """The store's operations, run in its thread. Errors of SQLite pass through.
 
-    def __init__(self, database: SessionDatabase, damaged: DamagedMessages | None = None) -> None:
+    Messages are stored without the secrets that rules recognise, unless `store_secrets`.
+    """
+
+    def __init__(
+        self, database: SessionDatabase, damaged: DamagedMessages | None = None, *, store_secrets: bool = False
+    ) -> None:
         self._database, self._damaged = database, damaged or DamagedMessages()
+        self._prepared = scrub if store_secrets else stored_text
         self._connection = database.connection()
 
     def add_checksums(self) -> None:
@@ -48,9 +54,10 @@ class Work:
 
     def append(self, session: str, messages: Sequence[Message], now: datetime) -> None:
         """Add the visible messages of a turn."""
+        stored = self._as_stored(kept(messages))
         with self._database.writing() as connection:
             number, user = self._find(session)
-            writes.add_messages(connection, number, user, kept(messages), now)
+            writes.add_messages(connection, number, user, stored, now)
             writes.touch(connection, number, now)
 
     def history(self, session: str, limit: int) -> tuple[Message, ...]:
@@ -237,9 +244,13 @@ class Work:
         connection = self._connection
         number = writes.add_session(connection, incoming.id, incoming.user, incoming.created, incoming.updated)
         writes.name(connection, number, given_title(incoming.title))
-        writes.add_messages(connection, number, incoming.user, incoming.messages, incoming.created)
+        writes.add_messages(connection, number, incoming.user, self._as_stored(incoming.messages), incoming.created)
         writes.add_events(connection, number, incoming.events)
         writes.pause(connection, incoming.id, paused=incoming.paused)
+
+    def _as_stored(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Return messages with the texts that are stored of them."""
+        return tuple(attrs.evolve(each, text=self._prepared(each.text)) for each in messages)
 
     def _find(self, session: str) -> tuple[int, str | None]:
         found = writes.find(self._connection, checked_id(session))

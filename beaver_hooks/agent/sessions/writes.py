@@ -1,6 +1,6 @@
 """Writes sessions: the row, the messages and their terms, the events."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from beaver_hooks.agent.sessions.sums import message_checksum
 from beaver_hooks.agent.sessions.terms import terms
 from beaver_hooks.agent.sessions.texts import encode, opening, optional_encode, searchable
 from beaver_hooks.audit.sanitiser import body_text, column, stamp
-from beaver_hostspecs import Message, Trust, scrub
+from beaver_hostspecs import Message, Trust
 
 if TYPE_CHECKING:
     import apsw
@@ -47,13 +47,13 @@ def add_session(
 
 
 def add_messages(
-    connection: "apsw.Connection", number: int, user: str | None, messages: list[Message], now: datetime
+    connection: "apsw.Connection", number: int, user: str | None, messages: Sequence[Message], now: datetime
 ) -> None:
-    """Add visible messages to a session, with the terms that find them."""
+    """Add visible messages to a session, whose texts may be stored, with the terms that find them."""
     scope = " ".join([session_term(number), *([user_term(user)] if user is not None else [])])
     for message in messages:
-        # Stored messages of every role are scrubbed. The index has no secrets, so that no search shows them.
-        text = scrub(message.text)
+        # The index has no secrets, even if the messages keep them, so that no search shows them.
+        text = message.text
         at, name, speaker = stamp(message.when or now), optional_encode(message.id), optional_encode(message.speaker)
         checksum = message_checksum((number, message.role.encode(), encode(text), at.encode(), name, speaker))
         row = (number, message.role, encode(text), at, name, speaker, checksum)

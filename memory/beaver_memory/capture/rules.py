@@ -106,7 +106,12 @@ def asks_to_remember(text: str) -> bool:
 
 def asked_statements(text: str) -> list[str]:
     """Return the statements that a message asks to remember."""
-    return [each.text for each in _asked(sentences(text), vocabulary_of(text))[0]]
+    return asked_among(sentences(text), text)
+
+
+def asked_among(said: Sequence[Sentence], text: str) -> list[str]:
+    """Return the statements that a message asks to remember, from its sentences."""
+    return [each.text for each in _asked(said, vocabulary_of(text))[0]]
 
 
 def _question(before: Sequence[Utterance]) -> str:

@@ -34,6 +34,20 @@ _UNWANTED = re.compile(
 )
 """Requests not to remember a text."""
 
+_OF_UNWANTED = (
+    " not",
+    "dont",
+    "don'",
+    "don\u2019",
+    "houldn",
+    "never",
+    "no need",
+    "off the r",
+    "cht",
+    *"\u4e0d\u522b\u5225\u52ff",
+)
+"""Parts in small letters, one of which each of these requests has: most texts have none, and need no slower search."""
+
 _CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _QUOTED = re.compile(r"(?m)^[ \t]*>.*$")
 _LINE = re.compile(r"(?m)^[ \t]*(?:[-*\u2022+]|\d{1,2}[.)]|#{1,6})[ \t]+")
@@ -76,7 +90,8 @@ def statement_text(text: str) -> str:
     """Return the part of a text that is a statement of its speaker; empty if they ask not to remember it."""
     text = without_private(text)[:LONGEST]
     text = _QUOTED.sub(" ", _CODE.sub("\n", text))
-    return "" if _UNWANTED.search(text) else text
+    small = text.lower()
+    return "" if any(part in small for part in _OF_UNWANTED) and _UNWANTED.search(text) else text
 
 
 def sentences(text: str) -> list[Sentence]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Literal
 
 import attrs
 from attrs import field
@@ -9,6 +10,9 @@ from attrs.validators import ge, le
 
 from beaver_memory.embedding import onnx, static
 from beaver_memory.embedding.protocol import Identity
+
+TextLanguage = Literal["german", "chinese", "other"]
+"""The languages that have a scale of their own."""
 
 
 @attrs.frozen(kw_only=True)
@@ -52,11 +56,28 @@ SCALES: Mapping[tuple[str, str], Scale] = MappingProxyType(
 )
 """Measured scales, by provider and model; see `docs/explanation/decisions/0032-what-a-score-means.md`."""
 
+_IN_GERMAN: Mapping[tuple[str, str], Scale] = MappingProxyType(
+    {(onnx.PROVIDER, "e5-small"): attrs.evolve(SCALES[onnx.PROVIDER, "e5-small"], apart=0.84)}
+)
+"""English models: the cosines of German texts lie closer together."""
+
+_WITHOUT_CHINESE = frozenset({(onnx.PROVIDER, "e5-small")})
+"""Models that know hardly any Chinese character: their vectors of Chinese texts say nothing about them."""
+
 
 BY_WORDS = Cut(floor=0.25, share=0.6)
 """The cut of a search by words alone."""
 
 
-def scale_of(identity: Identity | None) -> Scale:
-    """Return the scale of an embedder's vectors."""
-    return UNKNOWN if identity is None else SCALES.get((identity.provider, identity.model), UNKNOWN)
+def scale_of(identity: Identity | None, language: TextLanguage = "other") -> Scale:
+    """Return the scale of an embedder's vectors, for a query in a language."""
+    if identity is None:
+        return UNKNOWN
+    model = (identity.provider, identity.model)
+    general = SCALES.get(model, UNKNOWN)
+    return _IN_GERMAN.get(model, general) if language == "german" else general
+
+
+def knows(identity: Identity, language: TextLanguage) -> bool:
+    """Return whether an embedder's vectors say anything about texts in a language."""
+    return language != "chinese" or (identity.provider, identity.model) not in _WITHOUT_CHINESE

@@ -62,11 +62,20 @@ class TurnCaptures:
         was_injected: Callable[[str], bool] = never,
     ) -> bool:
         """Queue a committed turn, durably; return whether it was not there."""
-        now = self._clock.now()
-        # A capture that begins anew finds the memories of an earlier one by their time.
-        dated = (attrs.evolve(each, when=each.when or now) for each in said)
-        content = TurnContent.of_turn(dated, outcomes, was_injected, self._redactor)
-        return self._store.queue.put(QueuedTurn(place=place, turn=turn, content=content.text, queued_at=now))
+        content = TurnContent.of_turn(said, outcomes, was_injected, self._redactor)
+        queued = QueuedTurn(place=place, turn=turn, content=content.text, queued_at=self._clock.now())
+        return self._store.queue.put(queued)
+
+    def knows(self, owner: Owner, turn: str) -> bool:
+        """Return whether a turn of an owner waits or was captured, and was not erased since."""
+        # It may be captured between the questions.
+        return self._is_captured(owner, turn) or self._waits(owner, turn) or self._is_captured(owner, turn)
+
+    def _is_captured(self, owner: Owner, turn: str) -> bool:
+        return bool(self._store.captured(owner, [turn]))
+
+    def _waits(self, owner: Owner, turn: str) -> bool:
+        return any(each.turn == turn for each in self.waiting(owner))
 
     def waiting(self, owner: Owner) -> list[QueuedTurn]:
         """Return the turns of an owner that wait, in order."""
@@ -137,7 +146,8 @@ class TurnCaptures:
     def _capture(self, place: QueuedSession, turns: Sequence[QueuedTurn]) -> CaptureReport:
         if not all(each.is_whole for each in turns):
             raise Unreadable
-        content = joined(TurnContent.of_text(each.content) for each in turns)
+        # A capture that begins anew finds the memories of an earlier one by their time.
+        content = joined(TurnContent.of_text(each.content).dated(each.queued_at) for each in turns)
         request = CaptureRequest(
             said=content.said[-MOST_TEXTS:],
             outcomes=content.outcomes[-MOST_TEXTS:],

@@ -12,7 +12,7 @@ from attrs import field
 from beaver_memory.capture.features import content_words
 from beaver_memory.capture.outcomes import ToolOutcome
 from beaver_memory.capture.records import Utterance
-from beaver_memory.capture.rules import asked_statements
+from beaver_memory.capture.rules import asked_among
 from beaver_memory.capture.sentences import LONGEST, sentences, without_private
 from beaver_memory.capture.vocabulary import vocabulary_of
 from beaver_toolkit.redaction.redactor import Redactor
@@ -87,6 +87,11 @@ class TurnContent:
         ]
         return cls(said=clean, outcomes=tools, recalled=recalled, redacted=counts)
 
+    def dated(self, when: datetime) -> "TurnContent":
+        """Return the content with a time for each message that may be captured and has none."""
+        said = (each if each.when or each.is_context else attrs.evolve(each, when=when) for each in self.said)
+        return attrs.evolve(self, said=said)
+
     @property
     def text(self) -> str:
         """The content as JSON."""
@@ -137,7 +142,8 @@ def recalled_test(recalled: Iterable[str]) -> Callable[[str], bool]:
 
 def _statements(said: Utterance) -> list[str]:
     """Return the sentences of a message, and what the user asks to remember in them."""
-    return [*(each.text for each in sentences(said.text)), *asked_statements(said.text)]
+    found = sentences(said.text)
+    return [*(each.text for each in found), *asked_among(found, said.text)]
 
 
 def _utterance(fields: dict[str, Any]) -> Utterance:

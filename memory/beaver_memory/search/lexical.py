@@ -16,6 +16,7 @@ import attrs
 import numpy as np
 
 from beaver_memory.search.block import LENGTH_BITS, LONGEST, MOST_COUNT, Block, Postings
+from beaver_memory.search.dates import is_date
 from beaver_memory.search.top_k import LEAST, TopK, best
 
 K1 = 1.2
@@ -83,7 +84,10 @@ def weigh(hashes: Sequence[int], searched: Sequence[Searched]) -> list[Terms]:
     order = sorted((place for place, each in enumerate(frequencies) if each), key=frequencies.__getitem__)
     mean = sum(each.length for each in searched) / max(1, total)
     table = _table(round(FINENESS * math.log2(max(1.0, mean))))
-    chosen, whole = tuple(weights[place] for place in order), _whole(frequencies, total)
+    chosen = tuple(weights[place] for place in order)
+    # A memory of another day may still say what a query asks for: dates rank, and do not tell whether anything fits.
+    # Without any block there are no frequencies.
+    whole = _whole([each for term, each in zip(hashes, frequencies, strict=False) if not is_date(term)], total)
     return [
         Terms(lists=tuple(each[place] for place in order), weights=chosen, table=table, whole=whole) for each in lists
     ]

@@ -24,17 +24,42 @@ TIMES = frozenset(
 
 NUMBERS = frozenset(
     """
-    one two three four five six seven eight nine ten eleven twelve dozen hundred thousand once
-    twice couple several first second third
-    zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dutzend hundert tausend einmal zweimal
+    one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty
+    seventy eighty ninety dozen hundred thousand once twice couple several first second third
+    zwei drei vier fünf sechs sieben acht neun zehn elf zwölf zwanzig dreissig dreißig vierzig fünfzig sechzig siebzig
+    achtzig neunzig dutzend hundert tausend einmal zweimal
     dreimal paar mehrere erste ersten zweite zweiten dritte dritten
     """.split()  # noqa: SIM905 - words are read better as words
 )
 
 RULES = frozenset("always never immer nie niemals stets".split())  # noqa: SIM905 - words, as above
-"""The first words of a sentence that states how its speaker wants things to be."""
+"""Words of a sentence that states how its speaker wants things to be: the first one, or in a request."""
+
+REQUESTS = frozenset(
+    """
+    please bitte
+    achte antworte beachte begrenze beginn beginne begründe behalte benenne benutz benutze berechne berücksichtige
+    beschränke beschreib beschreibe bestätige bevorzuge bezieh beziehe bleib bleibe bring bringe buche denk denke
+    empfiehl entferne erinnere erklär erkläre ersetze erstell erstelle erwähne erzähl erzähle fang fass fasse formatiere
+    formulier formuliere frag frage füge führe geh gehe gib halt halte hilf hol hole informiere kennzeichne komm kopiere
+    korrigiere kürze lad lade lass leg lege lies liste lösch lösche mach mache markiere meld melde merk merke nenn nenne
+    nimm notiere nutz nutze öffne ordne pack packe plan plane prüf prüfe rechne red rede reserviere ruf rufe runde sag
+    sage schau schick schicke schlag schliess schliesse schreib schreibe sende setz setze sieh sortier sortiere speicher
+    speichere sprich stell stelle streich streiche such suche teil teile trag trage trenn trenne übernimm übersetz
+    übersetze unterscheide verfasse vergiss vergleich vergleiche verlinke vermeid vermeide versuch versuche verwend
+    verwende verzichte wähl wähle warn warne warte wechsle weis weise wiederhol wiederhole zähl zähle zeig zeige zieh
+    ziehe zitier zitiere
+    """.split()  # noqa: SIM905 - words are read better as words
+)
+"""The first words of a request. A German one has the word of a rule behind them: `Schreib mir immer ...`."""
+
+POLITE = "sie"
+"""The second word of a polite German request: `Schreiben Sie mir immer ...`."""
 
 YEAR = re.compile(r"(?:19|20)\d\d")
+
+_ENDS = r"\u3002\uff01\uff1f\uff1b\n.!?"
+_PERSONS = "我咱他她它您你们們"
 
 CHINESE = MappingProxyType(
     {
@@ -44,8 +69,14 @@ CHINESE = MappingProxyType(
             "|[\\d一二三四五六七八九十]+(?:年|月|日|号|號|天前|周前|週前)"
         ),
         "number": re.compile("[一二两兩三四五六七八九十百千万萬几幾][个個只隻位次年月天岁歲名家本张張条條块塊种種]"),
+        # A sentence begins so; it is a request; or it has such a word and names no person by a pronoun.
         "rule": re.compile(
-            r"(?:^|[\u3002\uff01\uff1f\n.!?])\s*(?:以后|以後|总是|總是|永远|永遠|务必|務必|一定要|不要|别|別)"
+            rf"(?:^|[{_ENDS}])\s*(?:"
+            "以后|以後|总是|總是|永远|永遠|务必|務必|一定要|不要|别|別"
+            rf"|(?:请|請|[给給对對跟帮幫为為][我咱])[^{_ENDS}]*?(?:总是|總是|永远|永遠|一律|从不|從不|不要|别再|別再|只[用要能])"
+            rf"|(?:[^{_ENDS}{_PERSONS}]|(?<=[给給对對跟帮幫为為替让讓叫向])[我咱])*?"
+            "(?:一律|务必|務必|一定要|千万[别不]|千萬[別不]|(?:永远|永遠|绝|絕|绝对|絕對)(?:不要|别|別)|(?:总是|總是)不?要)"
+            ")"
         ),
     }
 )
@@ -60,6 +91,6 @@ WHEN = re.compile(
 """Of a query in small letters, as below."""
 
 HOW_MANY = re.compile(
-    r"\bhow (?:many|much|often|old)\b|\bwie ?(?:viele?n?|oft|alt)\b"
+    r"\bhow (?:many|much|often|old|high)\b|\bwie ?(?:viele?n?|oft|alt|hoch)\b"
     "|多少|[几幾][个個只隻位次天岁歲名家本张張条條种種]|多大"
 )

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import cast
 
-from beaver_memory.search.trait_words import CHINESE, FIRST_PERSON, NUMBERS, RULES, TIMES, YEAR
+from beaver_memory.search.trait_words import CHINESE, FIRST_PERSON, NUMBERS, POLITE, REQUESTS, RULES, TIMES, YEAR
 from beaver_toolkit.words import SPACELESS
 
 WORDS = 0x1F
@@ -52,14 +52,14 @@ class TraitReader:
             pieces: its pieces between white space.
             passages: the number of passages of its memory; the traits hold its binary logarithm.
         """
-        stamp = _STAMP.match(text)
+        stamp, text = stamped(text)
         if stamp:
-            text, pieces = text[stamp.end() :], pieces[len(stamp[0].split()) :]
+            pieces = pieces[len(stamp.split()) :]
         marks = self._marks(pieces)
         flags = 0
         for mark in set(marks):
             flags |= mark
-        if flags & RULE and not _begins(pieces, marks):
+        if flags & RULE and not _states_rule(pieces, marks):
             flags &= ~RULE
         words = _stated(pieces) if "?" in text else len(pieces)
         if not text.isascii() and _UNSPACED.search(text):
@@ -85,9 +85,15 @@ class TraitReader:
         return mark
 
 
+def stamped(text: str) -> tuple[str, str]:
+    """Return what a host has put before a text in brackets, and the text."""
+    found = _STAMP.match(text)
+    return (found[0], text[found.end() :]) if found else ("", text)
+
+
 def _mark(piece: str) -> int:
     """Return the flags of a piece between white space."""
-    word = piece.strip(_SIGNS).replace("\u2019", "'").casefold()
+    word = _bare(piece)
     mark = sum(flag for words, flag in _FLAGS if word in words)
     if _DIGIT.search(word):
         mark |= NUMBER
@@ -96,12 +102,25 @@ def _mark(piece: str) -> int:
     return mark
 
 
-def _begins(pieces: Sequence[str], marks: Sequence[int]) -> bool:
-    """Return whether a sentence begins with the word of a rule."""
-    return any(
-        mark & RULE and (place == 0 or pieces[place - 1].rstrip(_CLOSING).endswith(_ENDS))
-        for place, mark in enumerate(marks)
-    )
+def _bare(piece: str) -> str:
+    """Return the word of a piece in small letters."""
+    return piece.strip(_SIGNS).replace("\u2019", "'").casefold()
+
+
+def _states_rule(pieces: Sequence[str], marks: Sequence[int]) -> bool:
+    """Return whether a sentence begins with the word of a rule, or is a request with one."""
+    first = 0
+    for place, mark in enumerate(marks):
+        if place and pieces[place - 1].rstrip(_CLOSING).endswith(_ENDS):
+            first = place
+        if mark & RULE and (place == first or _is_request(pieces[first : first + 2])):
+            return True
+    return False
+
+
+def _is_request(begin: Sequence[str]) -> bool:
+    """Return whether a sentence with these first words is a request."""
+    return _bare(begin[0]) in REQUESTS or (_bare(begin[-1]) == POLITE and begin[-1].istitle())
 
 
 def _stated(pieces: Sequence[str]) -> int:

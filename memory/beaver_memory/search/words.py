@@ -1,14 +1,14 @@
 """Finds the words of texts, and the terms of each word. Pure.
 
-The term of an English word is its stem, without case and accents; that of an irregular form is the stem of its base
-form. Words of any script are terms as they are; text without spaces (Chinese, Japanese, Korean, Thai, Lao, Burmese,
-Khmer) gives its characters and pairs of them. A code identifier gives itself and its parts. Words that are in every
-text have no term.
+The term of an English or German word is its stem, without case and accents; that of an irregular form is the stem of
+its base form. Words of any script are terms as they are; text without spaces (Chinese, Japanese, Korean, Thai, Lao,
+Burmese, Khmer) gives its characters and pairs of them. A code identifier gives itself and its parts. Words that are in
+every text have no term.
 """
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from beaver_memory.texts import folded, plain
 from beaver_toolkit.words import HANGUL, SIGNS, SPACELESS, SYMBOLS, pairs
@@ -32,6 +32,13 @@ STOP_WORDS = frozenset(
 )
 
 
+IDLE_CHARACTERS = frozenset(
+    "的了着著过過是在有和与與跟就都也还還又很太吗嗎呢吧啊嘛么麼什甚哪谁誰怎为為因所以我你您他她它们們这這那个個些把被给給对對从從到让讓"
+    "会會要能可得地之其"
+)
+"""Characters of Chinese that are in every text: without a term alone, or two of them together."""
+
+
 def words_of(text: str) -> list[str]:
     """Return the words of a text; an accent that is a character of its own does not split a word.
 
@@ -42,13 +49,13 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(unicodedata.normalize("NFC", text))
 
 
-def terms_of(word: str, root: Callable[[str], str]) -> Iterable[str]:
+def terms_of(word: str, root: Callable[[str], str], stop_words: Collection[str] = STOP_WORDS) -> Iterable[str]:
     """Return the terms of a word; `root` maps each part in small letters to its stem."""
     if not word.isascii():
-        return _runs(word, root)
+        return _runs(word, root, stop_words)
     if word.isalpha() and word.islower():
-        return () if word in STOP_WORDS else (root(word),)
-    return _spaced(word, root)
+        return () if word in stop_words else (root(word),)
+    return _spaced(word, root, stop_words)
 
 
 def named(name: str) -> str:
@@ -57,25 +64,24 @@ def named(name: str) -> str:
     return folded(_CLITIC.sub("", found[0])) if found else ""
 
 
-def _runs(word: str, root: Callable[[str], str]) -> Iterator[str]:
+def _runs(word: str, root: Callable[[str], str], stop_words: Collection[str]) -> Iterator[str]:
     for run in filter(None, _UNSPACED.split(word)):
         if _UNSPACED.fullmatch(run):
-            yield from run
-            yield from pairs(run)
+            yield from (each for each in (*run, *pairs(run)) if not IDLE_CHARACTERS.issuperset(each))
         else:
-            yield from _spaced(run, root)
+            yield from _spaced(run, root, stop_words)
 
 
-def _spaced(word: str, root: Callable[[str], str]) -> Iterator[str]:
+def _spaced(word: str, root: Callable[[str], str], stop_words: Collection[str]) -> Iterator[str]:
     whole = folded(word).replace("\u2019", "'")
-    if whole in STOP_WORDS:
+    if whole in stop_words:
         return
     word = _CLITIC.sub("", word)
     bare = folded(word)
-    if bare in STOP_WORDS or not bare:
+    if bare in stop_words or not bare:
         return
     yield root(bare)
     if "_" in word or not (word.islower() or word[1:].islower()):
         parts = _PARTS.findall(word if word.isascii() else plain(word))
         if len(parts) > 1:
-            yield from (root(part) for part in map(folded, parts) if part not in STOP_WORDS)
+            yield from (root(part) for part in map(folded, parts) if part not in stop_words)

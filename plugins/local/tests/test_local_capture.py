@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 
 import apsw
 import pytest
@@ -16,6 +17,8 @@ from beaver_hooks_local import make_plugin, plugin
 from beaver_hooks_local.capture.turn_capture import TurnCapture
 from beaver_hooks_local.errors import CommandRefused
 from beaver_hostspecs import Actors, CommandContext, Services
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.records import Owner
 
 SISTER = "My sister Anna lives in Lisbon with her two kids."
 QUESTION = "Where does my sister Anna live?"
@@ -331,3 +334,21 @@ async def test_evidence_is_shown_and_erased(make_host, tmp_path):
     assert [each["evidence"] for each in found["observations"]] == [said]
     assert files
     assert [each.name for each in files if b"Hello! Remember" in each.read_bytes()] == []
+
+
+async def test_what_another_process_erases_stays_erased(make_host, tmp_path):
+    """A chat that goes on neither recalls what another process has erased of its user, nor stores words of its last turn."""
+    ann = Owner(user="ann")
+    async with make_host(capture={"minTurnMessages": 20}) as host:
+        before = await say(host, f"Remember that {SISTER}")
+        before = await say(host, QUESTION, "In Lisbon.", results=[{"output": "Lisbon: sunny.", "external": True}])
+        with MemoryEngine.open(tmp_path / "state" / "plugins" / "local") as engine:
+            engine.erase_owner(ann)
+            after = await say(host, QUESTION, results=[{"output": "Nothing was found.", "external": True}])
+            await say(host, "What is the time?")
+            waiting = [each.content for store in engine.stores for each in store.queue.waiting(ann, limit=10)]
+
+    assert (True, False) == (SISTER in shown(before), "Lisbon" in shown(after))
+    said = [[each["text"] for each in json.loads(content)["said"]] for content in waiting]
+    outside = "Nothing was found."
+    assert [[outside, QUESTION, "Yes."], [outside, "Yes.", "What is the time?", "Yes."]] == said

@@ -253,6 +253,21 @@ async def test_the_history_has_a_limit(load, limit, expected):
 
 
 @pytest.mark.parametrize(
+    ("kept", "told"),
+    [(False, "Log in with password=[redacted: password]"), (True, "Log in with password=hunter2tulip")],
+)
+async def test_a_secret_is_there_in_its_turn_alone(load, kept, told):
+    """The model sees a secret in the turn in which it was said; later turns have a mask, unless `storeSecrets` keeps it."""
+    agent = await load(store_secrets=kept)
+    await agent.run("Log in with password=hunter2tulip", "s")
+    first = [*agent.provider.texts]
+    await agent.run("And now?", "s")
+
+    assert (["Log in with password=hunter2tulip"], [told, "yes", "And now?"]) == (first, [*agent.provider.texts])
+    assert [told, "yes", "And now?", "yes"] == await agent.said("s")
+
+
+@pytest.mark.parametrize(
     ("prompt", "expected"),
     [
         ("é" * 1_000_000, "é" * 1_000_000),

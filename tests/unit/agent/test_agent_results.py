@@ -71,6 +71,7 @@ def test_settings():
         "systemPrompt": "Be brief.",
         "maxToolRounds": 1,
         "historyMessages": 0,
+        "storeSecrets": True,
         "skills": ["review"],
         "skillFolders": ["skills"],
         "toolOutputCharacters": 100,
@@ -80,6 +81,7 @@ def test_settings():
         system_prompt="Be brief.",
         max_tool_rounds=1,
         history_messages=0,
+        store_secrets=True,
         skills=("review",),
         skill_folders=(Path("skills"),),
         tool_output_characters=100,
@@ -90,10 +92,11 @@ def test_the_defaults():
     """An empty section is the defaults."""
     settings = structure(AgentSettings, {}, "agent", environment={})
 
-    assert (AgentSettings(), 8, 50, 20_000, (), ()) == (
+    assert (AgentSettings(), 8, 50, False, 20_000, (), ()) == (
         settings,
         settings.max_tool_rounds,
         settings.history_messages,
+        settings.store_secrets,
         settings.tool_output_characters,
         settings.skills,
         settings.skill_folders,

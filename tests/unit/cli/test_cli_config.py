@@ -382,7 +382,7 @@ def test_paths_are_completed(name):
     with click.Context(command) as context:
         found = [each.value for each in path.shell_complete(context, "agent.s")]
 
-    assert ["agent.systemPrompt", "agent.skills", "agent.skillFolders"] == found
+    assert ["agent.systemPrompt", "agent.storeSecrets", "agent.skills", "agent.skillFolders"] == found
 
 
 # --- The sections of plugins --------------------------------------------------------------------------------------

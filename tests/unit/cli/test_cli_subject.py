@@ -80,6 +80,10 @@ def last_event(home: Path):
     return event.name, {name: event.facts[name] for name in ("count", "left", "holders", "failed")}
 
 
+ERASED_SINCE = (
+    "The data of 1 person was erased after this backup was made. If it is back, erase it again:"
+    " `beaver memory erase --subject USER`.\n"
+)
 PLACES = {
     "curated": {"entries": 1, "changes": 1, "files": 2},
     "host": {"conversations": 1, "messages": 2},
@@ -143,6 +147,26 @@ def test_a_tenant_is_another_person(cli, owner_home):
     assert 1 == erased.json["places"]["local"]["memories"]
     assert 2 == sum("leave out --tenant" in each for each in erased.json["unreached"])
     assert {*GONE, *KEPT} - {"Acmequay"} == words_in(owner_home, (*GONE, *KEPT))
+
+
+def test_a_user_of_whom_nothing_is_stored_is_said(cli, owner_home):
+    """For an unknown id, or one in another case, each command says that nothing was found; the file is a report alone."""
+    exported = cli("memory", "export", "--subject", "Ann", "-o", "ann.zip")
+    erased = cli("memory", "erase", "--subject", "ann", "--tenant", "other", "--yes")
+    dry = cli("memory", "erase", "--subject", "Ann", "--dry-run")
+    asked = cli("memory", "erase", "--subject", "Ann", stdin="n\n", terminal=True)
+
+    hint = "Ids are compared exactly: check the spelling, upper and lower case, and the tenant.\n"
+    nothing = f"Nothing was found for the user Ann. {hint}"
+    alone = "The report alone was written to ann.zip, which only you can read.\n"
+    assert (0, True) == (exported.code, exported.out.startswith(nothing + alone + "  curated: nothing\n"))
+    assert [*unpacked(Path("ann.zip"))] == ["report.json"]
+    assert (0, f"Nothing was found for the user ann of the tenant other. {hint}Erased:") == (
+        erased.code, erased.out.partition("\n  ")[0]
+    )  # fmt: skip
+    assert (0, f"{nothing}Would erase:") == (dry.code, dry.out.partition("\n  ")[0])
+    assert (1, True) == (asked.code, nothing in asked.err)
+    assert {*GONE, *KEPT} == words_in(owner_home, (*GONE, *KEPT))
 
 
 def test_a_dry_run_changes_nothing(cli, owner_home):
@@ -264,16 +288,81 @@ def test_a_plugin_that_leaves_data_fails_the_command(cli, owner_home, install, a
     assert set() == words_in(owner_home, GONE)
 
 
-def test_a_plugin_without_the_hook_is_named(cli, owner_home):
-    """The files of a plugin that is off are named as not reached."""
+MUTE = """
+from beaver_hostspecs import hookimpl
+
+class Plugin:
+    @hookimpl
+    async def start(self):
+        pass
+"""
+WITHOUT = "has no hook `subject_data`; ask its author how to reach its data."
+
+
+def test_plugins_that_cannot_be_asked_are_named(cli, owner_home, install):
+    """Plugins without the hook, with files or without, and the files of a plugin that is off, are named: the code is 1."""
     write_config(owner_home / "project", disabled=["tally", "local"])
+    install("filed", MUTE)
+    install("mute", MUTE)
+    plugins = owner_home / "project/.beaver/plugins"
+    (plugins / "filed").mkdir()
+    (plugins / "filed/notes").write_text("kept")
     ran = cli("memory", "erase", "--subject", "ann", "--yes", "--json")
+    shown = cli("memory", "erase", "--subject", "ann", "--dry-run")
 
     named = [
-        each for each in ran.json["unreached"] if "plugins/local were not reached: the plugin local is off" in each
+        f"The files in {plugins}/filed were not reached: the plugin filed {WITHOUT}",
+        f"The files in {plugins}/local were not reached: the plugin local is off (`plugins.disabled` names it).",
+        f"Data of the plugin mute, wherever it keeps any, was not reached: it {WITHOUT}",
     ]
-    assert (0, 1, ["curated", "host"]) == (ran.code, len(named), [*ran.json["places"]])
+    assert (1, {"mute", "filed", "local"}, ["curated", "host"]) == (
+        ran.code, {*ran.json["unasked"]}, [*ran.json["places"]]
+    )  # fmt: skip
+    assert named == [each for each in ran.json["unreached"] if "not reached: " in each]
+    off = "The plugin tally is off and has no files here; data that it keeps elsewhere was not reached."
+    assert (True, 1, 3) == (off in ran.json["unreached"], shown.code, shown.err.count("Not asked: "))
     assert {"Annquay"} == words_in(owner_home, GONE)
+
+
+def test_a_plugin_that_keeps_nothing_is_no_gap(cli, owner_home, install):
+    """A plugin whose hook answers `None` keeps nothing about persons, so the command succeeds."""
+    install(
+        "blank", KEEPER.format(answer="pass").replace("SubjectData(count=answer, export=answer, erase=answer)", "None")
+    )
+    ran = cli("memory", "erase", "--subject", "ann", "--dry-run", "--json")
+
+    assert (0, []) == (ran.code, ran.json["unasked"])
+
+
+def test_a_restore_names_an_erasure_since_the_backup(cli, owner_home):
+    """A backup brings an erased USER.md back: the restore says that a person was erased since, and how to repeat it."""
+    backup = owner_home / "b.zip"
+    cli("memory", "erase", "--subject", "ann", "--tenant", "acme", "--yes")
+    cli("backup", backup)
+    before = cli("restore", backup, "--merge", "--dry-run")
+    cli("memory", "erase", "--subject", "ann", "--yes")
+    cli("memory", "erase", "--subject", "nobody", "--yes")
+    restored = cli("restore", backup, "--merge")
+    back = words_in(owner_home / "project", GONE) | words_in(owner_home / ".beaver", GONE)
+    cli("memory", "erase", "--subject", "ann", "--yes")
+    again = cli("restore", backup, "--merge", "--dry-run", "--json")
+
+    assert ("", 1) == (before.err, again.json["erased_since"])
+    assert (0, ERASED_SINCE) == (restored.code, restored.err)
+    assert {"Annpier", "Annprofile"} == back
+
+
+def test_a_restore_without_a_readable_trail_says_so(cli, owner_home):
+    """If the audit trail cannot be read, the restore says that erasures since the backup are not known."""
+    backup = owner_home / "b.zip"
+    cli("backup", backup)
+    (owner_home / "project/.beaver/host.db").write_bytes(b"no database" * 100)
+    ran = cli("restore", backup, "--merge", "--dry-run")
+
+    assert (0, "Whether data of persons was erased after this backup was made is not known: The audit trail") == (
+        ran.code,
+        ran.err[:91],
+    )
 
 
 def test_an_erasure_without_an_audit_record_says_so(cli, owner_home):
@@ -296,8 +385,9 @@ def test_conversations_that_cannot_be_read_fail_the_command(cli, owner_home):
 
 
 def test_where_nothing_is_stored_nothing_is_made(cli, scratch):
-    """In an empty home an erasure finds no data, and makes no file."""
+    """In an empty home an erasure finds no data, makes no file, and names the plugin that it could not ask."""
     ran = cli("memory", "erase", "--subject", "ann", "--yes", "--json")
 
-    assert (0, {}) == (ran.code, {name: held for name, held in ran.json["places"].items() if held})
+    assert (1, ["tally"]) == (ran.code, ran.json["unasked"])
+    assert {} == {name: held for name, held in ran.json["places"].items() if held}
     assert [] == [*scratch.iterdir()]

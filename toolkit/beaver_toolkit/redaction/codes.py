@@ -5,7 +5,7 @@ import re
 from beaver_toolkit.redaction.rules import MIXED, QUOTE, Rule
 from beaver_toolkit.redaction.values import is_mixed_word
 
-_DIGITS = r"(\d{3}[ -]\d{3}|\d{4,8})\b"
+_DIGITS = r"(\d{3}[ -]\d{3}|\d\d \d\d \d\d|\d{4,8})\b"
 _TOLD = (
     r"(?:\s(?:is|was|are|lautet|ist|war)(?: now| still| jetzt)?:?\s{1,2}|\s?[:=\x{ff1a}]\s{0,3}|(?:是|为|為"
     r"|改成了?)\s{0,2})"
@@ -48,6 +48,24 @@ RULES = (
         rf"|geht (?:auf )?mit|code)"
         rf"(?:\s(?:the )?(?:code|number|combination))?\s(\d{{4,8}})\b",
         hints=(r"\bPUK|\bPIN|(?i:opens? with|unlocks? with|öffnet (?:sich )?mit|geht (?:auf )?mit|code\s\d)",),
+        rank=2,
+    ),
+    Rule(
+        kind="code",
+        pattern=rf"(?i)\b(?:code|pin)\s(?:für|fürs|for|of|vom|von|zum|zur|to|from)\s[^\r\n.:,;\d]{{0,40}}?(?:{_LOCKS}|authenticator"
+        rf"|office|büro|vault)\w{{0,12}}{_TOLD}{_DIGITS}"
+        r"|\b(?:unlocks? with|entsperrt? (?:man )?mit|entsperren mit)\s(\d{4,8})\b"
+        r"|\b(?:unlock|entsperr)\w{0,4}[^\r\n.\d]{0,40}?\b(?:enter|type|gib|tippe?)\s(\d{4,8})\b"
+        rf"|\b((?:[A-Z]-)?\d{{4,8}})\s(?:is|ist)\s(?:your|dein|ihr|the|der)\s(?:[^\r\n.\d]{{0,30}}?\s)?(?:{_ONCE})?"
+        r"[ -]?(?:code|pin|tan|otp|passcode)\b",
+        hints=(r"(?i)\b(?:code|pin)\s(?:f|o|v|z|t)|unlock|entsperr|\d\s(?:is|ist)\s[tyid]",),
+        rank=2,
+    ),
+    Rule(
+        kind="code",
+        pattern=r"(?:密码|口令|暗码)[^\r\n!-~\x00-\x1f\x{3002}]{0,6}?(?:换成|改成|换为|改为|变成|就是|设为|设成)了?\s{0,3}(\d{4,8})\b"
+        r"|(?:密码|口令)(\d{6})(?:[^\w位年月个]|$)",
+        hints=("密码|口令|暗码",),
         rank=2,
     ),
     Rule(
@@ -103,6 +121,19 @@ RULES = (
         rank=1,
     ),
     Rule(
+        kind="one-time secret",
+        pattern=rf"(?i)\bkey\b[^\r\n:\d]{{0,30}}:\s{QUOTE}?((?:[a-z2-7]{{4}} ){{5,15}}[a-z2-7]{{4}})\b",
+        hints=(r"(?i)\bkey\b",),
+        check=_has_digit,
+        rank=1,
+    ),
+    Rule(
+        kind="one-time secret",
+        pattern=rf"(?i)\b[th]?otp\w{{0,12}}\(\s{{0,2}}{QUOTE}(?-i:([A-Z2-7]{{16,64}})){QUOTE}",
+        hints=(r"(?i)otp\w*\(\s{0,2}[\"']",),
+        rank=1,
+    ),
+    Rule(
         kind="license key",
         pattern=r"(?i)(?:licen[cs]e|lizenz|product|produkt|serial|activation|aktivierungs|registration|cd)[ _-]?"
         r"(?:key|code|schl(?:ü|ue)ssel|number)?"
@@ -114,10 +145,10 @@ RULES = (
     ),
     Rule(
         kind="secret",
-        pattern=r"(?i)\b\w*(?:client|login|auth\w*|connect|search|wallet|signin)\(\s{0,2}"
+        pattern=r"(?i)\b\w*(?:client|login|auth\w*|connect|search|wallet|signin|api)\(\s{0,2}"
         rf"(?:{QUOTE}[^\"'\r\n]{{1,60}}{QUOTE}\s{{0,2}},\s{{0,2}})?{QUOTE}((?:0x)?[0-9a-f]{{32,64}}"
         rf"|[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}){QUOTE}",
-        hints=(r"(?i)(?:client|login|auth|connect|search|wallet|signin)\w*\(\s{0,2}[\"']", MIXED),
+        hints=(r"(?i)(?:client|login|auth|connect|search|wallet|signin|api)\w*\(\s{0,2}[\"']", MIXED),
         rank=2,
     ),
     Rule(

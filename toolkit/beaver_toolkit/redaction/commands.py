@@ -1,6 +1,7 @@
 """Passwords as arguments of commands, each after the option with which its command takes one."""
 
-from beaver_toolkit.redaction.rules import IN_QUOTES, QUOTE, Rule
+from beaver_toolkit.redaction.randomness import is_random
+from beaver_toolkit.redaction.rules import IN_QUOTES, MIXED, QUOTE, Rule
 from beaver_toolkit.redaction.values import is_argument, is_password, is_sql_password
 
 _ARGUMENTS = r"[^\r\n|;]{0,120}?\s"
@@ -19,7 +20,7 @@ _OPTIONS = (
     (r"ssh-keygen", r"-N "),
     (r"xfreerdp\w*|cmdkey", r"/p(?:ass)?:"),
     (r"codecov|codecov\.io/bash\)|snyk|railway|doppler", r"(?:-t|--token)[ =]"),
-    (r"codecov|codecov\.io/bash\)|snyk|railway|doppler", r"(?:-t|--token)[ =]"),
+    (r"sqlplus|sqlldr|expdp|impdp|rman", r"[\w.-]{{1,60}}/"),
     (r"htpasswd", r"-\w*b\w* \S{{1,80}} \S{{1,60}} "),
     (r"rabbitmqctl", r"(?:add_user|change_password) \S{{1,60}} "),
     (r"wpa_passphrase|nmcli", r"(?:password |wpa_passphrase \S{{1,40}} )"),
@@ -27,13 +28,14 @@ _OPTIONS = (
 _EITHER = "|".join(
     rf"(?:{command})\b{_ARGUMENTS}{option.format(quote=QUOTE)}" for command, option in _OPTIONS
 )  # fmt: skip
+_OPTION_HINT = r"\s--?[acdpuPwUNtbs]|/p|password |(?:_user|passphrase) |sqlplus|sqlldr|expdp|impdp|rman"
 _NAMES = "|".join(command for command, _ in _OPTIONS)
 
 RULES = (
     Rule(
         kind="password",
         pattern=rf"\b(?:{_EITHER}){QUOTE}?({IN_QUOTES}{{5,}})",
-        hints=(rf"\b(?:{_NAMES})\s", r"\s--?[acdpuPwUNtbs]|/p|password |(?:_user|passphrase) "),
+        hints=(rf"\b(?:{_NAMES})\s", _OPTION_HINT),
         check=is_argument,
         rank=2,
     ),
@@ -62,6 +64,22 @@ RULES = (
         hints=(r"\becho ", "sudo -|-stdin|chpasswd|sshpass|cryptsetup|passphrase-fd"),
         check=is_argument,
         rank=2,
+    ),
+    Rule(
+        kind="password",
+        pattern=rf"(?i)\bnet user \S{{1,40}} ({IN_QUOTES}{{5,}})(?:\s/|\s*$)"
+        rf"|ConvertTo-SecureString\s{{1,2}}(?:-String\s)?{QUOTE}([^\"'\r\n\x00-\x1f]{{4,80}}){QUOTE}"
+        rf"|nickserv[^\r\n]{{0,20}}?identify\s(?:\S{{1,30}}\s)?({IN_QUOTES}{{5,}})",
+        hints=(r"(?i)\bnet user |ConvertTo-SecureString|nickserv",),
+        check=is_password,
+        rank=2,
+    ),
+    Rule(
+        kind="secret",
+        pattern=rf"\s(?:-[pPwat] ?|--auth[ =]){QUOTE}?([A-Za-z0-9_.:-]{{12,}})|\s-u ([A-Za-z0-9_-]{{16,}}):",
+        hints=(_OPTION_HINT, MIXED),
+        check=is_random,
+        rank=3,
     ),
     Rule(
         kind="password",

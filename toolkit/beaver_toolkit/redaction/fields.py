@@ -5,6 +5,8 @@ from beaver_toolkit.redaction.rules import IN_QUOTES, MIXED, QUOTE, Rule
 from beaver_toolkit.redaction.values import (
     is_argument,
     is_hyphened,
+    is_letters,
+    is_mixed_word,
     is_named_secret,
     is_numbered_phrase,
     is_password,
@@ -15,7 +17,7 @@ from beaver_toolkit.redaction.values import (
 
 _LONG_NAMES = (
     r"secret|token|api[_ -]?key|access[_ -]?key|private[_ -]?key|signing[_ -]?key|encryption[_ -]?key|master[_ -]?key"
-    r"|account[_ -]?key|shared[_ -]?key|service[_ -]?key|auth[_ -]?key|licen[cs]e[_ -]?key|app[_ -]?key"
+    r"|priv[_-]?key|account[_ -]?key|shared[_ -]?key|service[_ -]?key|auth[_ -]?key|licen[cs]e[_ -]?key|app[_ -]?key"
     r"|deploy[_ -]?key"
     r"|integration[_ -]?key|write[_ -]?key|security[_ -]?key|ssh[_ -]?key|key[_ -]?base|credentials?|webhook"
     r"|signature"
@@ -26,23 +28,25 @@ _LONG_NAMES = (
 _PUBLIC = (
     r"(?i)(?:public|project|publishable|partition|primary|foreign|sort|cache|idempotency|object|row|map|measurement"
     r"|tracking)[ _.-]?(?:key|id)(?: id)?[\w\]]{0,20}[\s\"'`:=>,\\]{1,8}$|(?:finger|thumb)print\W{1,6}$"
-    r"|checksum\W{1,6}$"
+    r"|checksum\W{1,6}$|\bsha\d{1,3}[:=-]$"
+    r"|\b(?:trace|request|correlation|activity|operation|event)[ _-]?id[\s\"'`:=]{1,8}$"
 )
 _SHORT_NAMES = r"key|login|auth|jwt|bearer|dsn|psk|sig|sid|pat|otp|totp"
 _NAME = rf"(?:(?:{_LONG_NAMES})[\w.\]-]*|(?:\b|_)(?:{_SHORT_NAMES})(?:_\w+)?\b|(?-i:\b[AS]K|[a-z](?:Key|Id))\b)"
 _WORD = (
     r"(?:(?:passwords?|passwd|pass[_-]?phrase|passcode|passwort|kennwort)\w*|(?:\b|_)(?:ssh)?(?:pass|pwd|pw"
-    r"|psk)(?:_\w+)?\b)"
+    r"|psk)(?:_\w+)?\b|(?-i:[a-z](?:Pass|Pwd|Pw)\b))"
 )
 _WORD_HINT = (
     r"(?i)pass(?:word|wd|[_-]?phrase|code|wort)|kennwort"
-    r"|(?:\b|_)(?:ssh)?(?:pass|pwd|pw|psk)(?:_\w+)?\\?[\"'`\]]{0,2}(?:\s{0,3}[:=>-]|\x{ff1a}|\s?\x{2192})"
+    r"|(?:pass|pwd|pw|psk)(?:_\w+)?\\?[\"'`\]]{0,2}(?:\s{0,3}[:=>-]|\x{ff1a}|\s?\x{2192})"
 )
 _NAME_HINT = (
     r"(?i)secret|token|key|login|(?-i:\b[AS]K\b)|credential|auth|jwt|bearer|dsn|webhook|signature|psk|sig|sid"
     r"|connection|"
     r"codes?\b|(?:\b|_)pat\b|otp|schl(?:ü|ue)ssel|geheimnis|verifier|_salt|_session"
 )
+_PAIR_HINT = r"(?i)(?:pass(?:word|wd|[_-]?phrase|code|wort)?|kennwort|pwd|pw|psk)\w*\\?[\"'`]\s{0,2},"
 _GIVEN = (
     r"(?:\s{0,3}:\s{0,3}[A-Za-z]{3,10}(?:\[str\])?\s{0,2}=\s{0,3}|\s{0,3}(?:=>|:=|=|:|->|\x{ff1a}|\x{2192})\s{0,3})"
 )
@@ -56,7 +60,7 @@ _SCHEMES = (
 RULES = (
     Rule(
         kind="authorization header",
-        pattern=rf"(?i)(?:authorization{QUOTE}?\]?\s{{0,3}}[:=,]\s{{0,3}}{_PREFIX}(?:(?:{_SCHEMES})"
+        pattern=rf"(?i)(?:authorization{QUOTE}?\]?\s{{0,3}}[:=,]\s{{0,3}}{_PREFIX}(?:(?:{_SCHEMES}|[a-z][a-z-]{{2,20}})"
         rf"\s+)?|\b(?:bearer|basic)\s+){QUOTE}?([A-Za-z0-9._~+/=:|-]{{8,}})",
         hints=(r"(?i)authorization|bearer|basic ",),
         check=is_named_secret,
@@ -124,6 +128,28 @@ RULES = (
         rf"\"|[bruf]{{0,2}}'([^'\\\s\x00-\x1f]{{4,}})'|{QUOTE}?({IN_QUOTES}{{4,}}))",
         hints=(_WORD_HINT,),
         check=is_password,
+        rank=2,
+    ),
+    Rule(
+        kind="password",
+        pattern=rf"(?i){_WORD}{QUOTE}\s{{0,2}},\s{{0,2}}{QUOTE}({IN_QUOTES}{{6,}}){QUOTE}",
+        hints=(_PAIR_HINT,),
+        check=is_mixed_word,
+        rank=2,
+    ),
+    Rule(
+        kind="password",
+        pattern=rf"(?i)(?:{_WORD}|\bapp[- ](?:specific[- ])?passwor[dt])"
+        rf"(?:\s(?:for|für|of|von)\s[^\r\n.:,]{{1,30}}?)?[^\w\r\n]{{0,6}}(?:is|ist|lautet|=)?"
+        rf"\s?{QUOTE}?((?:[a-z]{{4}}[ -]){{3}}[a-z]{{4}})\b",
+        hints=(_WORD_HINT,),
+        check=is_letters,
+        rank=2,
+    ),
+    Rule(
+        kind="password",
+        pattern=r"(?i)\b(?:password|secret|key|key-string)\s[0-9]\s([0-9A-F]{6,}|\$[^\s\x00-\x1f]{6,})",
+        hints=(r"(?i)(?:password|secret|key|key-string)\s\d\s[0-9A-F$]",),
         rank=2,
     ),
     Rule(

@@ -41,3 +41,7 @@ class HeldSecrets:
             needles = [each.encode("utf-8", "surrogatepass") for each in self._scrubber.needles()]
             self._automaton, self._known = BytesAhoCorasick(needles), known
             return self._automaton
+
+
+HELD_SECRETS = HeldSecrets()
+"""Those of the process. Redactors share them, as an automaton takes milliseconds to build."""

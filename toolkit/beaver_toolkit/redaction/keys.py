@@ -2,7 +2,7 @@
 
 import re
 
-from beaver_toolkit.redaction.randomness import is_random
+from beaver_toolkit.redaction.randomness import is_random, is_varied
 from beaver_toolkit.redaction.rules import LEFT, MIXED, Rule
 from beaver_toolkit.redaction.values import is_digest
 
@@ -11,6 +11,9 @@ _PEM_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _LINE_END = r"(?:\s|\\[nrt]|[\"'+,>|\\])"
 _BODY = re.compile(rb"[A-Za-z0-9+/=]{16}")
 _AFTER_BEGIN = 40
+_BROKEN = 26
+"""Letters and digits of a random text that may have hyphens and underscores in it."""
+
 _LEVELS = (b"live", b"test", b"prod", b"secret", b"sk", b"key", b"pat")
 _OBJECTS = frozenset(
     b"chatcmpl cmpl req request resp response msg message run thread asst file batch call toolu tool org "
@@ -36,6 +39,15 @@ def _is_marked(text: bytes) -> bool:
     if mark.lower() in _OBJECTS and not rest.startswith(_LEVELS):
         return False
     return is_random(max(re.split(rb"[_-]", text), key=len)) and not is_digest(text)
+
+
+def _is_broken(text: bytes) -> bool:
+    """Return whether a random text with hyphens and underscores in it follows a mark; no name in code has its cases."""
+    mark, *rest = re.split(rb"[~._-]", text)
+    body = b"".join(rest)
+    if len(body) < _BROKEN or body.lower() == body or mark in _OBJECTS or (b"~" not in text and is_digest(text)):
+        return False
+    return is_random(body)
 
 
 def _is_aws_secret(text: bytes) -> bool:
@@ -73,11 +85,21 @@ RULES = (
         hints=(r"\.[A-Za-z0-9_-]{6}\.", MIXED),
     ),
     Rule(kind="azure secret", pattern=r"([A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{31,34})", hints=("[78]Q~",)),
+    Rule(
+        kind="mailgun key",
+        pattern=r"\b([0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8})\b",
+        hints=(r"[0-9a-f]-[0-9a-f]{8}-[0-9a-f]",),
+    ),
     Rule(kind="mailchimp key", pattern=r"\b([0-9a-f]{32}-us\d{1,2})\b", hints=(r"[0-9a-f]{8}-us\d",)),
     Rule(
         kind="ethereum key",
         pattern=r"\b0x[0-9A-Fa-f]{64}\b",
         before=r"(?i)private|priv|wallet|signer|deployer|eth",
+    ),
+    Rule(
+        kind="ethereum key",
+        pattern=r"(?i)\baccounts[\"']?\s{0,2}[:=]\s{0,2}\[\s{0,4}[\"'](?:0x)?([0-9a-f]{64})[\"']",
+        hints=(r"(?i)accounts[\"']?\s{0,2}[:=]\s{0,2}\[",),
     ),
     Rule(
         kind="bitcoin key",
@@ -106,9 +128,26 @@ RULES = (
     ),
     Rule(
         kind="token",
+        pattern=LEFT + rf"([a-z][a-z0-9]{{1,10}}[_~-][A-Za-z0-9_-]*(?:{MIXED})[A-Za-z0-9_-]{{8,}})\b"
+        r"|\b([a-z][a-z0-9]{1,8}[.-][A-Z0-9]{6,}[.-]"
+        r"[A-Z0-9]{20,})\b",
+        hints=(MIXED, r"[_~.-]\w{8}"),
+        unless=_ID,
+        check=_is_broken,
+        rank=3,
+    ),
+    Rule(kind="nostr key", pattern=r"\bnsec1[02-9ac-hj-np-z]{50,}", hints=("nsec1",)),
+    Rule(
+        kind="private key",
+        pattern=r"[\"'](?:d|k)[\"']\s?:\s?[\"']([A-Za-z0-9_-]{40,})[\"']",
+        hints=(r"[\"']kty[\"']",),
+        check=is_varied,
+    ),
+    Rule(
+        kind="token",
         pattern=r"(?:^|[^A-Za-z0-9/+=_.\\-]|\\[nrt])([A-Za-z0-9]{32,100})(?:[^A-Za-z0-9/+=_.-]|\.?\s|\.?$)",
         hints=(MIXED, r"[A-Za-z0-9]{32}"),
-        unless=rf"{_ID}|{_ENCODED_LINE}",
+        unless=rf"{_ID}|{_ENCODED_LINE}|\b(?:ssh-[a-z0-9]+|ecdsa-[a-z0-9-]+) $",
         check=_is_mixed_case,
         rank=4,
     ),

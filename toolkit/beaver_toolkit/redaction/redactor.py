@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from beaver_toolkit.redaction.held_secrets import HeldSecrets
+from beaver_toolkit.redaction.held_secrets import HELD_SECRETS, HeldSecrets
 from beaver_toolkit.redaction.rules import REST
 
 if TYPE_CHECKING:
@@ -55,12 +55,12 @@ class Redactor:
 
     Args:
         policy: what counts as a secret.
-        held: the secrets that the process holds.
+        held: the secrets to look for; those of the process unless given.
     """
 
     def __init__(self, policy: Policy | None = None, held: HeldSecrets | None = None) -> None:
         self._policy = policy or Policy()
-        self._held = held or HeldSecrets()
+        self._held = held or HELD_SECRETS
         self._known: RuleSet | None = None
 
     def redact(self, text: str) -> Redacted:

@@ -14,7 +14,7 @@ MEMORY = 1 << 26
 WORDS = "(?i)"
 """The beginning of hints in words, which fit in any case."""
 
-FEW, BYTES_PER_CANDIDATE = 64, 512
+FEW, BYTES_PER_CANDIDATE = 64, 640
 """How many candidates of a rule are checked in any text, and one more for so many of its bytes."""
 
 Span = tuple[int, int, int, str]

@@ -21,7 +21,7 @@ _GERMAN = (
 )
 _CHINESE = r"(?:密码|密碼|口令|密钥|密鑰|秘钥|暗号|令牌|私钥|密语|授权码|PIN码)"
 _PLACE = r"(?:\s(?:for|to|of|on|at|in)\s[^\r\n.,:;!?]{1,60}?)?"
-_ORT = r"(?:\s(?:für|fuer|von|vom|zu|zum|zur|beim|bei|im|in|am|auf|des|der|meines|meiner)\s[^\r\n.,:;!?]{1,60}?)?"
+_ORT = r"(?:\s(?:fürs?|fuer|von|vom|zu|zum|zur|beim|bei|im|in|am|auf|des|der|meines|meiner)\s[^\r\n.,:;!?]{1,60}?)?"
 _OWNERS = "my|our|his|her|their|root|admin|wifi|wi-fi|router|vpn|new|old|bank|email|login|server|database|db"
 _END = r"(?:\s*$|\s+(?:and|but|so|if|in case|please|for|on|btw|und|aber|falls|bitte)\b|[.,;!\"'])"
 _NAMES = (
@@ -153,6 +153,29 @@ RULES = (
         rf"|kennwort)\b[^\r\n]{{0,60}}?\b{_GIVE}\s(?:(?:now|actually|again|in|it|da|dort|einfach|mal|hier|das|is|to"
         rf"|ist|auf|eher)\s){{0,2}}{_VALUE}",
         hints=(_NAMED, rf"(?i)\b{_GIVE}\s"),
+        check=is_mixed_word,
+        rank=3,
+    ),
+    Rule(
+        kind="password",
+        pattern=rf"(?i)\b(?:pass ?word|passwd|pwd|pw|passwort|kennwort)'?s\s{_VALUE}"
+        rf"|\b(?:password|passwd|passwort|kennwort)\b[^\r\n.:]{{0,40}}?\b(?:from|von)\s[^\r\n.:]{{1,40}}?\s(?:to|auf|zu)"
+        rf"\s{_VALUE}"
+        rf"|\b(?:lautet|ist|is|was)\s(?:das|the|your|dein|mein|my)\s[^\r\n.:]{{0,20}}?(?:password|passwort|kennwort)\b"
+        rf"[^\r\n.:]{{0,40}}?\s(?:still|(?:immer )?noch|now|jetzt)\s{_VALUE}",
+        hints=(_NAMED, r"(?i)(?:d|pw|t)'?s\s|\s(?:from|von|still|noch|now|jetzt)\s"),
+        check=is_mixed_word,
+        rank=3,
+    ),
+    Rule(
+        kind="password",
+        pattern=rf"(?i)\b(?:login|account|konto|zugang)\b[^\r\n]{{0,40}}?\b(?:it'?s|isses|es ist)\s{_VALUE}"
+        rf"|\b(?:with|mit)\s{_VALUE}\s(?:ins?|into|onto|in das|on(?:to)? the)\s(?:the\s|my\s)?"
+        r"(?:wlan|wi-?fi|netzwerk|network|wiki|vpn)\b",
+        hints=(
+            r"(?i)login|account|konto|zugang|wlan|wi-?fi|network|netzwerk|wiki|vpn",
+            r"(?i)\s(?:it'?s|isses|es ist|with|mit)\s",
+        ),
         check=is_mixed_word,
         rank=3,
     ),

@@ -50,7 +50,8 @@ _SCRAMBLED = re.compile(rb"[a-z]\d+[A-Z]|[A-Z]\d+[a-z]|[a-z][A-Z]+\d|\d[a-z]+[A-
 _ATTRIBUTE = re.compile(rb"[A-Za-z_]\w*\.")
 _STRONG_PART = re.compile(rb"\.\d+[-\w]*$|[?!#*%^~+@;]|\.[A-Z][a-z]+\d+[!?#]?$")
 _EXPRESSION = re.compile(rb"^[A-Za-z_][\w.]*[(\[]|^[${]|a-z|A-Z|0-9|\\[\\wdsbS]|%[sdr(]\W|[{}]{2}|^<\w+>")
-_EXPRESSION = re.compile(rb"^[A-Za-z_][\w.]*[(\[]|^[${]|a-z|A-Z|0-9|\\[\\wdsbS]|%[sdr(]\W|[{}]{2}|^<\w+>")
+_VOWELS = frozenset(b"aeiouy")
+_UNSPEAKABLE = re.compile(rb"(?=[a-z]{12})[a-z]*[bcdfghjklmnpqrstvwxz]{5}[a-z]*")
 _INSTRUCTIONS = frozenset(
     b"the your for please must enter is are should a an ein eine bitte muss sind ist ihr passwort password "
     b"passphrase".split()
@@ -74,7 +75,12 @@ def is_password(value: bytes) -> bool:
     bare = value.strip(_AROUND)
     if len(bare) < SHORTEST or bare.lower() in _PLACEHOLDERS or _REFERENCE.fullmatch(bare) is not None:
         return False
-    return _NO_PASSWORD.fullmatch(bare) is None or _is_strong(bare)
+    return _NO_PASSWORD.fullmatch(bare) is None or _is_strong(bare) or _is_unspeakable(bare)
+
+
+def _is_unspeakable(value: bytes) -> bool:
+    """Return whether letters are no word: too many of them in a row are consonants."""
+    return _UNSPEAKABLE.fullmatch(value) is not None and b"phrase" not in value
 
 
 def _is_strong(value: bytes) -> bool:
@@ -126,6 +132,11 @@ def is_numbered_phrase(value: bytes) -> bool:
     return is_phrase(value) and re.search(rb"\d[!?.]?$", value) is not None
 
 
+def is_letters(value: bytes) -> bool:
+    """Return whether groups of letters are random: one of them has no vowel, as hardly a word has."""
+    return any(_VOWELS.isdisjoint(group) for group in re.split(rb"[ -]", value.lower()))
+
+
 def is_hyphened(value: bytes) -> bool:
     """Return whether words with hyphens are a pass phrase, and no placeholder."""
     return (_PLACEHOLDERS | _REMARKS | _INSTRUCTIONS | _TO_FILL).isdisjoint(value.lower().split(b"-"))
@@ -135,6 +146,11 @@ def is_address_password(value: bytes) -> bool:
     """Return whether the word between a user and a host is a password; there is no code in that place."""
     plain = re.fullmatch(rb"[\w.!*+~-]{6,}", value) is not None and _has_both(value)
     return is_password(value) or (plain and re.search(rb"(?i)pass|pwd|secret|token|key|user", value) is None)
+
+
+def is_path_secret(value: bytes) -> bool:
+    """Return whether a part of a path is a secret, and no name or date with a number."""
+    return is_random(value) and (len(value) >= 20 or not is_digest(value))  # noqa: PLR2004 - longer than words
 
 
 def is_query_secret(value: bytes) -> bool:

@@ -21,8 +21,8 @@ _LEAST_CHINESE = 0.3
 def vocabulary_of(text: str) -> Vocabulary:
     """Return the vocabulary of a text's language; English unless the text is plainly another one."""
     text = text[:_MOST]
-    letters = sum(map(str.isalpha, text))
-    if letters and len(_IDEOGRAPH.findall(text)) > _LEAST_CHINESE * letters:
+    ideographs = 0 if text.isascii() else len(_IDEOGRAPH.findall(text))
+    if ideographs and ideographs > _LEAST_CHINESE * sum(map(str.isalpha, text)):
         return CHINESE
     words = [word.casefold() for word in ENGLISH.word.findall(text)]
     german = sum(word in GERMAN.common for word in words)

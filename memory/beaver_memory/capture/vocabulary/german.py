@@ -175,7 +175,12 @@ GERMAN = Vocabulary(
         (?: nenn(?:e)?\ mich\ \w | (?:immer|nie|niemals)\ \w | (?:antworte?
           |schreib(?:e)?)\ (?:mir\ )?(?:immer\ |nur\ )?(?:auf|in|kurz)\b
           | (?:benutze?|verwende|nutze)\ (?:immer\ |nur\ |keine?n?\ )?(?!den\b|die\b|das\b|dies\w*|eine?n?\b|es\b)\w
-          | (?:sprich|rede|sage?|erklär(?:e)?|halte?|gib|formuliere|zeig(?:e)?|mach(?:e)?|fass(?:e)?|verzichte)
+          | (?:achte|antworte|beachte|beginne?|begründe|benutze?|beschreib(?:e)?|bevorzuge|bleib(?:e)?|denk(?:e)?
+              |empfiehl|erklär(?:e)?|ersetze?|erwähne|erzähl(?:e)?|fang|fass(?:e)?|formatiere|formuliere|frag(?:e)?
+              |füge?|gib|halte?|kürze?|lass|leg(?:e)?|liste|mach(?:e)?|markiere|nenn(?:e)?|nimm|nutze?|ordne|plane?
+              |prüf(?:e)?|rechne|rede|runde|sage?|schick(?:e)?|schlag|schreib(?:e)?|setze?|sortiere|speicher(?:e)?
+              |sprich|stell(?:e)?|such(?:e)?|teste?|übersetze?|verlinke|vermeide|verwende|verzichte|wähl(?:e)?|zähl(?:e)?
+              |zeig(?:e)?|zitiere)
             \ (?:[^.!?]*\ )?(?:immer|nie|niemals|stets)\b
           | du\ (?:sollst|musst|darfst|solltest)\ (?:[^.!?]*\ )?(?:immer|nie|niemals|stets)\b
           | halte?\ (?:deine|alle)\ antworten\b
@@ -185,7 +190,7 @@ GERMAN = Vocabulary(
     passing=pattern(
         r"""
         ^\W*(?:(?:und|aber|also|jetzt|nun|na|ach),?\ )*(?:es|(?:das|dies\w*)\ (?!(?-i:[A-ZÄÖÜ]))|hier|da|dort|alles
-          |nichts|lass)\b
+          |nichts|lass(?!\ (?:[^.!?]*\ )?(?:immer|nie|niemals|stets)\b))\b
         | \b(?:es|das|dies\w*)\W*$ | \b(?:gerade|gleich|heute|kurz|zeile\ \d+)\b | !\W*$
         """
     ),

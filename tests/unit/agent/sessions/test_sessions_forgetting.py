@@ -49,20 +49,39 @@ async def test_no_byte_of_a_deleted_session_is_left(tmp_path):
     assert ({*gone}, set(), ["b"] * 100, ()) == (before, after, hits, problems)
 
 
-async def test_search_tells_no_secret(tmp_path):
-    """The index, the titles and the snippets hold no secret; the message does, and its words still erase its turn."""
-    token = "ghp_" + "".join(random.Random(1).choices(string.ascii_letters + string.digits, k=36))
+TOKEN = "ghp_" + "".join(random.Random(1).choices(string.ascii_letters + string.digits, k=36))
+SAID = f"Use {TOKEN} for the build, my password is hunter2tulip."
+MASKED = "Use [redacted: github token] for the build, my password is [redacted: password]."
+
+
+async def test_sessions_hold_no_secrets(tmp_path):
+    """Messages that a turn or an import stores, of the user and of the model, have masks; no file holds a secret."""
     store = SessionStore.open(tmp_path / "state")
-    await exchange(store, "a", f"Use {token} for the build, my password is hunter2.", "Done.")
+    await exchange(store, "a", SAID, f"I will use {TOKEN}.")
+    lines = [line.replace(MASKED, SAID) async for line in store.export("a")]
+    await store.import_([line.replace('"a"', '"b"') for line in lines])
+    said = [message.text for each in ("a", "b") for message in await store.history(each, 10)]
+    await store.close()
+
+    assert [MASKED, "I will use [redacted: github token]."] * 2 == said
+    assert SAID in "".join(lines)
+    assert set() == left(tmp_path / "state", [TOKEN, "hunter2tulip"])
+
+
+async def test_search_tells_no_secret(tmp_path):
+    """Where messages keep secrets, index, titles and snippets hold none, and the words of one still erase its turn."""
+    token = TOKEN
+    store = SessionStore.open(tmp_path / "state", store_secrets=True)
+    await exchange(store, "a", SAID, "Done.")
     await exchange(store, "b", "Something else about the build.", "Done.")
-    found = [await store.search(each) for each in (token, "hunter2")]
+    found = [await store.search(each) for each in (token, "hunter2tulip")]
     (hit,) = [each for each in await store.search("build") if each.session == "a"]
     (title,) = [each.title for each in await store.list() if each.id == "a"]
     history = await store.history("a", 10)
     gone = await store.forget(f"{token} build")
     rest = [each.id for each in await store.list()]
     await store.close()
-    text = "Use [redacted: github token] for the build, my password is [redacted: password]."
+    text = MASKED
     assert ([(), ()], text, text, True, ["b"]) == (found, hit.snippet, title, token in history[0].text, rest)
     assert ForgetReport(messages=2, sessions=1, emptied=1) == gone
 

@@ -52,6 +52,11 @@ class SessionContexts:
         if (session := self._sessions.get(place)) is not None:
             session.outcomes = []
 
+    def erased(self, place: QueuedSession, turn: str) -> None:
+        """Discard the external texts of a session from before a turn, because another process has erased that."""
+        session = self._of(place)
+        session.external = deque((each for each in session.external if each.turn == turn), MOST_EXTERNAL)
+
     def waiting(self) -> list[QueuedSession]:
         """Return the sessions of which messages wait to be captured."""
         return [place for place, session in self._sessions.items() if session.messages]

@@ -58,8 +58,21 @@ class _Committed:
     outcomes: tuple[ToolOutcome, ...]
     was_injected: Callable[[str], bool] = field(repr=False)
 
-    def put(self, memory: "LocalMemory") -> None:
-        memory.operations.turns.put(self.place, self.turn, self.said, self.outcomes, self.was_injected)
+    @property
+    def before(self) -> str:
+        """The id of the turn before it in the session, which it is understood by; empty for the first one."""
+        return next((each.turn for each in self.said if each.turn != self.turn and not each.external), "")
+
+    def put(self, memory: "LocalMemory") -> bool:
+        """Queue it; return whether what it is understood by is still there.
+
+        If another process has erased the turn before it, its words must not come back with this one.
+        """
+        turns = memory.operations.turns
+        is_known = not self.before or turns.knows(self.place.owner, self.before)
+        said = self.said if is_known else tuple(each for each in self.said if each.turn == self.turn)
+        turns.put(self.place, self.turn, said, self.outcomes, self.was_injected)
+        return is_known
 
 
 class TurnCapture:
@@ -160,7 +173,8 @@ class TurnCapture:
         """
         while self._unqueued:
             first = self._unqueued[0]
-            await self._serve(first.put)
+            if not await self._serve(first.put):
+                self._contexts.erased(first.place, first.turn)
             # Another call may have queued it, too, which changes nothing.
             if self._unqueued and self._unqueued[0] is first:
                 self._unqueued.popleft()

@@ -130,8 +130,8 @@ def forget(
     the summaries of their sessions are erased from the database and its indexes. The backup that was made when the
     database was migrated to a newer version is deleted, and so are damaged logs that were kept. Only the fact that a
     memory existed, when it was forgotten, and keyed hashes of its statements are kept: capture does not learn the same
-    words again. The report counts rows and files by place, and names the
-    places that it does not reach; the exit code is 1 if a row still holds content.
+    words again. The report counts rows and files by place, and names the places that it does not reach; the exit code
+    is 1 if a row still holds content.
     Files of `beaver backup` that are older than this still hold them: delete those.
 
     With --prove, sequences of words that only the forgotten memories have are looked for in the files of the memory,
@@ -147,36 +147,56 @@ def forget(
     if prove and not (ids or everything or selection.is_narrow or dry or damaged):
         planted = prove_planted(shell)
         say_proof(planted, as_json=as_json)
-        ctx.exit(0 if planted.holds else REMAINS)
-    _ensure_one_way(selection)
-    if damaged:
+        clean = planted.holds
+    elif damaged:
         every = attrs.evolve(selection, every_user=every_user or user is None)
         _forget_damaged(shell, every, yes=yes and not dry, as_json=as_json)
-        return
-    found = ask(shell, selection.found)
-    if not selection.is_narrow:
-        ensure_all(shell, ids, found, which)
-    if everything and not (found or dry):
-        # The last turns may wait to become memories.
-        ask(shell, lambda memory: memory.operations.turns.erase(which.sight.owner), wrote=True)
+        clean = True
+    else:
+        clean = _forget_selected(shell, selection, prove=prove, yes=yes, dry=dry, as_json=as_json)
+    if not clean:
+        ctx.exit(REMAINS)
+
+
+def _forget_selected(shell: Shell, selection: Selection, *, prove: bool, yes: bool, dry: bool, as_json: bool) -> bool:
+    """Forget the selected memories and report it, or with `dry` only name them; return whether nothing is left."""
+    found = _selected(shell, selection, dry=dry)
+    clean = True
     if not (found or as_json):
         _ensure_whole(shell, selection)
         say("There are no memories to forget.")
-        return
+        return clean
     if dry:
         _tell_dry(found, as_json=as_json)
-        _ensure_whole(shell, selection)
-        return
-    _ensure_meant(found, yes=yes)
-    shown = None
+    else:
+        _ensure_meant(found, yes=yes)
+        clean = _forget_found(shell, found, selection, prove=prove, as_json=as_json)
+    _ensure_whole(shell, selection)
+    return clean
+
+
+def _selected(shell: Shell, selection: Selection, *, dry: bool) -> tuple[Memory, ...]:
+    """Return the memories; if all are meant and there are none, erase the turns that wait to become some."""
+    _ensure_one_way(selection)
+    found = ask(shell, selection.found)
+    if not selection.is_narrow:
+        ensure_all(shell, selection.ids, found, selection.which)
+    if selection.every and not (found or dry):
+        owner = selection.which.sight.owner
+        ask(shell, lambda memory: memory.operations.turns.erase(owner), wrote=True)
+    return found
+
+
+def _forget_found(shell: Shell, found: Sequence[Memory], selection: Selection, *, prove: bool, as_json: bool) -> bool:
+    """Forget the memories and report it; return whether nothing is left of them."""
+    user = selection.which.user
+    proof = None
     if prove:
-        shown, report = prove_forgotten(shell, found, lambda: _forgotten(shell, found, selection))
+        proof, report = prove_forgotten(shell, found, lambda: _forgotten(shell, found, selection))
     else:
         report = _forgotten(shell, found, selection)
-    _tell(report, _quoting(shell, found, user), shown, user=user, as_json=as_json)
-    _ensure_whole(shell, selection)
-    if report.left or not (shown is None or shown.holds):
-        ctx.exit(REMAINS)
+    _tell(report, _quoting(shell, found, user), proof, user=user, as_json=as_json)
+    return not report.left and (proof is None or proof.holds)
 
 
 def _ensure_one_way(selection: Selection) -> None:
@@ -211,7 +231,7 @@ def _tell_dry(found: Sequence[Memory], *, as_json: bool) -> None:
         say(f"{_listed(found)}\nNothing was forgotten; without --dry-run, {counted(len(found), 'memory')} would be.")
 
 
-def _tell(report: ForgetReport, quoting: int | None, shown: Proof | None, *, user: str | None, as_json: bool) -> None:
+def _tell(report: ForgetReport, quoting: int | None, proof: Proof | None, *, user: str | None, as_json: bool) -> None:
     if as_json:
         say_json(
             {
@@ -221,7 +241,7 @@ def _tell(report: ForgetReport, quoting: int | None, shown: Proof | None, *, use
                 "erased": {**report.erased},
                 "left": {**report.left},
                 "unreached": [*report.unreached],
-                **({} if shown is None else {"proof": as_record(shown)}),
+                **({} if proof is None else {"proof": as_record(proof)}),
             }
         )
         return
@@ -234,8 +254,8 @@ def _tell(report: ForgetReport, quoting: int | None, shown: Proof | None, *, use
     if report.left:
         say(f"Still there: {_places(report.left)}. Run `beaver memory check`, and forget again.", err=True)
     say(f"Out of reach: {'; '.join(report.unreached)}.")
-    if shown is not None:
-        tell(shown)
+    if proof is not None:
+        tell(proof)
 
 
 def _places(counts: Mapping[str, int]) -> str:
@@ -244,6 +264,7 @@ def _places(counts: Mapping[str, int]) -> str:
 
 def _forget_damaged(shell: Shell, selection: Selection, *, yes: bool, as_json: bool) -> None:
     """Erase memories that fail their checksums, which no command can show before."""
+    _ensure_one_way(selection)
     if not (selection.ids and yes):
         raise click.UsageError(
             "Name the damaged memories (see `beaver memory check`) and add --yes; none can be shown."
