@@ -28,7 +28,7 @@ from kit_score import Ranking, Targets, flat, frac_at, heading, interval, machin
 from beaver_hooks_local.recall.excerpts import excerpt
 from beaver_hooks_local.recall.question_kind import kind_of
 from beaver_hostspecs.tokens import estimate_tokens
-from beaver_memory.capture.records import Utterance
+from beaver_memory.capture.records import Candidate, Utterance
 from beaver_memory.capture.rules import RuleExtractor
 from beaver_memory.query import Hit
 from beaver_memory.records import Memory
@@ -79,7 +79,7 @@ def measure(filled: Sets, embedders: Mapping[str, Remembering | None], targets: 
 
 
 def recognised(language: str) -> dict[str, list[bool]]:
-    """Return what is recognised of the texts of a language, by the name of the check."""
+    """Return whether each text of a language is recognised, by the name of the check."""
     texts = texts_of(language)
 
     def asked_about(table: str, kinds: Iterable[str]) -> list[str]:
@@ -88,11 +88,12 @@ def recognised(language: str) -> dict[str, list[bool]]:
     def said_about(table: str, kinds: Iterable[str]) -> list[str]:
         return [each for kind in kinds for half in (0, 1) for each in about(texts, half, table, kind)[0]]
 
-    def kept(said: Iterable[str]) -> list[bool]:
+    def found(said: Iterable[str]) -> list[Sequence[Candidate]]:
         rules = RuleExtractor()
-        return [bool(rules.extract([Utterance(text=each, voice="user")]).candidates) for each in said]
+        return [rules.extract([Utterance(text=each, voice="user")]).candidates for each in said]
 
     facts = [each for table in ("who", "own", "list") for each in said_about(table, texts[table])]
+    rules = found(said_about("rule", texts["rule"]))
     return {
         "asked when": [ANALYSER.intent(each, "user").when for each in asked_about("who", TIMES)],
         "told when": [has(each, TIME) for each in said_about("who", TIMES)],
@@ -102,9 +103,10 @@ def recognised(language: str) -> dict[str, list[bool]]:
         "asked by the user": [has(each, FIRST) for each in asked_about("own", texts["own"])],
         "told a rule": [has(each, RULE) for each in said_about("rule", texts["rule"])],
         "no rule in a fact": [not has(each, RULE) for each in facts],
-        "rules captured": kept(said_about("rule", texts["rule"])),
-        "facts captured": kept(facts),
-        "small talk captured": kept(texts["small"]),
+        "rules captured": [*map(bool, rules)],
+        "rules that wait for approval": [any(each.steers_agent for each in made) for made in rules],
+        "facts captured": [*map(bool, found(facts))],
+        "small talk captured": [*map(bool, found(texts["small"]))],
         "excerpts with the answer": excerpts(texts),
     }
 

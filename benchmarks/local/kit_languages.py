@@ -21,7 +21,7 @@ SEED = 20261120
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 TABLES = ("who", "own", "list", "rule")
 PERSONS = 3
-"""Persons of whom the user tells the same fact."""
+"""Persons with the same kind of fact."""
 
 ASKED = 2
 """Of these, the persons in the questions."""

@@ -207,8 +207,8 @@ def test_context_yields_nothing():
     [
         "Antworte immer auf Deutsch.", "You must always answer in French.", "You should never use emojis in answers.",
         "Sprich mich immer mit Du an.", "Du sollst immer kurz antworten.", "Duze mich bitte immer.",
-        "Verwende nie Emojis.", "Erkläre mir Code immer Schritt für Schritt.", "Halte deine Antworten kurz.",
-        "请总是用中文回答。", "你必须一律用中文回答。",
+        "Verwende nie Emojis.", "Plane mir nie etwas am Sonntag.", "Lass mir immer zwei Tage Zeit.", "Erkläre mir Code immer Schritt für Schritt.", "Halte deine Antworten kurz.",
+        "请总是用中文回答。", "你必须一律用中文回答。", "以后价格一律含税。", "不要在周日给我安排会议。",
     ],
 )  # fmt: skip
 def test_a_short_instruction_steers_the_agent(text):
@@ -221,7 +221,7 @@ def test_a_short_instruction_steers_the_agent(text):
     [
         "The response time of the shop is 200 ms.", "Never been to Kyoto, but I love Japanese food.",
         "Don't like mushrooms, and I am allergic to peanuts.", "We always deploy the shop on Tuesdays.",
-        "Immer wenn ich nach Wien fahre, besuche ich meine Schwester.",
+        "Immer wenn ich nach Wien fahre, besuche ich meine Schwester.", "我们部署的时候一律用蓝绿发布。",
     ],
 )  # fmt: skip
 def test_a_statement_with_words_of_an_instruction(text):

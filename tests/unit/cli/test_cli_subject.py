@@ -300,27 +300,29 @@ WITHOUT = "has no hook `subject_data`; ask its author how to reach its data."
 
 
 def test_plugins_that_cannot_be_asked_are_named(cli, owner_home, install):
-    """Plugins without the hook, with files or without, and the files of a plugin that is off, are named: the code is 1."""
+    """Plugins without the hook, and the files of those that are off or not installed, are named; the exit code is 1."""
     write_config(owner_home / "project", disabled=["tally", "local"])
     install("filed", MUTE)
     install("mute", MUTE)
     plugins = owner_home / "project/.beaver/plugins"
-    (plugins / "filed").mkdir()
-    (plugins / "filed/notes").write_text("kept")
+    for name in ("absent", "filed"):
+        (plugins / name).mkdir()
+        (plugins / name / "notes").write_text("kept")
     ran = cli("memory", "erase", "--subject", "ann", "--yes", "--json")
     shown = cli("memory", "erase", "--subject", "ann", "--dry-run")
 
     named = [
+        f"The files in {plugins}/absent were not reached: the plugin absent is not installed.",
         f"The files in {plugins}/filed were not reached: the plugin filed {WITHOUT}",
         f"The files in {plugins}/local were not reached: the plugin local is off (`plugins.disabled` names it).",
         f"Data of the plugin mute, wherever it keeps any, was not reached: it {WITHOUT}",
     ]
-    assert (1, {"mute", "filed", "local"}, ["curated", "host"]) == (
+    assert (1, {"mute", "absent", "filed", "local"}, ["curated", "host"]) == (
         ran.code, {*ran.json["unasked"]}, [*ran.json["places"]]
     )  # fmt: skip
     assert named == [each for each in ran.json["unreached"] if "not reached: " in each]
     off = "The plugin tally is off and has no files here; data that it keeps elsewhere was not reached."
-    assert (True, 1, 3) == (off in ran.json["unreached"], shown.code, shown.err.count("Not asked: "))
+    assert (True, 1, 4) == (off in ran.json["unreached"], shown.code, shown.err.count("Not asked: "))
     assert {"Annquay"} == words_in(owner_home, GONE)
 
 

@@ -15,6 +15,16 @@ _COMMON = frozenset(
     """.split()  # noqa: SIM905 - words are read better as words
 )
 
+_REQUEST = r"""
+    (?:achte|antworte|beachte|beginne?|begründe|benutze?|beschreib(?:e)?|bevorzuge|bleib(?:e)?|denk(?:e)?|empfiehl
+      |erklär(?:e)?|ersetze?|erwähne|erzähl(?:e)?|fang|fass(?:e)?|formatiere|formuliere|frag(?:e)?|füge?|gib|halte?
+      |kürze?|lass|leg(?:e)?|liste|mach(?:e)?|markiere|nenn(?:e)?|nimm|nutze?|ordne|plane?|prüf(?:e)?|rechne|rede
+      |runde|sage?|schick(?:e)?|schlag|schreib(?:e)?|setze?|sortiere|speicher(?:e)?|sprich|stell(?:e)?|such(?:e)?
+      |teste?|übersetze?|verlinke|vermeide|verwende|verzichte|wähl(?:e)?|zähl(?:e)?|zeig(?:e)?|zitiere)
+    \ (?:[^.!?]*\ )?(?:immer|nie|niemals|stets)\b
+    """
+"""The beginning of a request that holds from now on."""
+
 GERMAN = Vocabulary(
     name="german",
     word=pattern(r"[^\W_]+(?:['\u2019][^\W_]+)*"),
@@ -87,6 +97,9 @@ GERMAN = Vocabulary(
         (?: (?:immer|nie|niemals|stets)\b(?!\ (?:wenn|noch|mehr|wieder)\b)
           | (?:antworte|schreib(?:e)?|benutze?|verwende|nutze|nenn(?:e)?\ mich|formatiere|vermeide|halte?|sprich|rede
               |erklär(?:e)?|sage?|formuliere|verzichte|duze?|sieze?|gib|fass(?:e)?|lass|mach(?:e)?|zeig(?:e)?)\b
+          | """
+        + _REQUEST
+        + r"""
           | keine\ \w+\ (?:benutzen|verwenden|schreiben)\b )
         | \bdu\ (?:sollst|musst|darfst|solltest)\b | \bdeine\ antwort(?:en)?\b
         """
@@ -175,13 +188,9 @@ GERMAN = Vocabulary(
         (?: nenn(?:e)?\ mich\ \w | (?:immer|nie|niemals)\ \w | (?:antworte?
           |schreib(?:e)?)\ (?:mir\ )?(?:immer\ |nur\ )?(?:auf|in|kurz)\b
           | (?:benutze?|verwende|nutze)\ (?:immer\ |nur\ |keine?n?\ )?(?!den\b|die\b|das\b|dies\w*|eine?n?\b|es\b)\w
-          | (?:achte|antworte|beachte|beginne?|begründe|benutze?|beschreib(?:e)?|bevorzuge|bleib(?:e)?|denk(?:e)?
-              |empfiehl|erklär(?:e)?|ersetze?|erwähne|erzähl(?:e)?|fang|fass(?:e)?|formatiere|formuliere|frag(?:e)?
-              |füge?|gib|halte?|kürze?|lass|leg(?:e)?|liste|mach(?:e)?|markiere|nenn(?:e)?|nimm|nutze?|ordne|plane?
-              |prüf(?:e)?|rechne|rede|runde|sage?|schick(?:e)?|schlag|schreib(?:e)?|setze?|sortiere|speicher(?:e)?
-              |sprich|stell(?:e)?|such(?:e)?|teste?|übersetze?|verlinke|vermeide|verwende|verzichte|wähl(?:e)?|zähl(?:e)?
-              |zeig(?:e)?|zitiere)
-            \ (?:[^.!?]*\ )?(?:immer|nie|niemals|stets)\b
+          | """
+        + _REQUEST
+        + r"""
           | du\ (?:sollst|musst|darfst|solltest)\ (?:[^.!?]*\ )?(?:immer|nie|niemals|stets)\b
           | halte?\ (?:deine|alle)\ antworten\b
           | (?:duze?|sieze?)\ mich\b | keine\ \w+\ (?:benutzen|verwenden|schreiben) )
