@@ -12,7 +12,9 @@ changes. The time is that of each engine's own call, without the transfer to its
 2. Speed: one user has 10,000 memories. They are those turns and copies of them with other words added; the vectors of
    the copies are those of the turns with noise. An add of the local memory is durable and includes its vector.
 
-    BEAVER_BENCH_DATA=... python benchmarks/local/bench_local_peers.py
+    BEAVER_BENCH_DATA=... python benchmarks/local/bench_local_peers.py [speed]
+
+Args: `speed` leaves quality out.
 """
 
 import os
@@ -266,7 +268,8 @@ def main() -> int:
     python, found, targets = environment(), locomo(), Targets()
     if found is not None:
         print(f"LoCoMo: {len(found[0])} conversations, sha256 {found[1]}, categories 1-4")
-        for vectors, embedder in (("e5-small", e5), ("wordllama", static())):
+        embedders = () if sys.argv[1:] == ["speed"] else (("e5-small", e5), ("wordllama", static()))
+        for vectors, embedder in embedders:
             if embedder is not None:
                 quality(python, found[0], vectors, embedder, targets)
     speed(python, made_up()[:1] if found is None else [with_fields(each) for each in found[0]], e5, targets)

@@ -28,6 +28,7 @@ def memories(*texts, apart=timedelta(days=1), **fields):
     [
         ("Where do I live?", "I live in Lisbon.", "I live in Porto."),
         ("Where is my passport?", "The passport is in the drawer.", "The passport has been put in the safe."),
+        ("What does the shelf hold?", "The shelf holds 12 boxes.", "The shelf holds 14 boxes."),
         (
             "Which day is rubbish collected?",
             "Rubbish is collected by the city.",
@@ -48,6 +49,7 @@ def test_a_newer_memory_outdates_an_older_one(question, older, newer):
         ("Which languages do I speak?", "I speak French.", "I speak German."),
         ("What do I play?", "I play chess.", "I've started to play go."),
         ("Where do I live?", "I live in Lisbon.", "I may move to Porto."),
+        ("What now?", "The passport was previously in the drawer.", "The passport has been put in the safe."),
         ("Where does Anna live?", "My brother lives in Lisbon.", "My sister moved to Porto."),
         ("What do we use?", "We use Docker.", "We also use Podman now."),
         ("What is blue?", "The kitchen is blue.", "The kitchen has been given a new oven."),
@@ -56,6 +58,11 @@ def test_a_newer_memory_outdates_an_older_one(question, older, newer):
         ("Who leads?", "Ann leads the team.", ""),
         ("Where do I live?", "I live in Lisbon.", "I live in Lisbon."),
         ("Where?", "I live in Lisbon. It rains. We have a cat. She is old.", "I live in Porto now."),
+        (
+            "What now?",
+            "I live in Lisbon. My bank is Monzo. My editor is Vim. My browser is Firefox.",
+            "I live in Porto. My bank is Revolut. My editor is Emacs. My browser is Chrome.",
+        ),
         ("Where?", "I live in " + "a very long house " * 20, "I live in Porto now."),
     ],
 )

@@ -7,6 +7,7 @@ stays in the store, in searches and in turns with other questions.
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import cache
 
 from beaver_memory.reconcile.claim import NO_CLAIM, Claim
 from beaver_memory.reconcile.claims import claims_of, strong_words
@@ -30,13 +31,13 @@ def outdated(question: str, memories: Sequence[Memory]) -> frozenset[int]:
         memories: those that a turn would be given; at most some dozens. Only memories of one owner, and of one project
             or of all projects, are compared.
     """
-    asked = strong_words(question)
     said_at = [(memory, _said_at(memory)) for memory in memories]
+    holding = cache(_holding)
     found = set()
     for old, at in said_at:
         newer = [new for new, later in said_at if later - at >= CLEARLY and _are_of_one_place(old, new)]
-        before = _ending(old) if newer else ()
-        if before and any(_outdates(before, _holding(new), asked) for new in newer):
+        before = _ending(text_of(old)) if newer else ()
+        if before and any(_outdates(before, holding(text_of(new)), question) for new in newer):
             found.add(old.id)
     return frozenset(found)
 
@@ -48,15 +49,15 @@ def _are_of_one_place(old: Memory, new: Memory) -> bool:
     return not (old.speaker and new.speaker and old.speaker != new.speaker)
 
 
-def _ending(memory: Memory) -> Sequence[Claim]:
+def _ending(text: str) -> Sequence[Claim]:
     """Return the statements of a memory that later ones must all end; none if one of them cannot end."""
-    claims = claims_of(text_of(memory))
+    claims = claims_of(text)
     return claims if len(claims) <= MOST_STATEMENTS and all(map(_holds, claims)) else ()
 
 
-def _holding(memory: Memory) -> Sequence[Claim]:
+def _holding(text: str) -> Sequence[Claim]:
     """Return the statements of a memory that can end an earlier one."""
-    return [claim for claim in claims_of(text_of(memory)) if _holds(claim)]
+    return [claim for claim in claims_of(text) if _holds(claim)]
 
 
 def _holds(claim: Claim) -> bool:
@@ -64,9 +65,10 @@ def _holds(claim: Claim) -> bool:
     return not (claim is NO_CLAIM or claim.planned or claim.past)
 
 
-def _outdates(before: Sequence[Claim], after: Sequence[Claim], asked: frozenset[str]) -> bool:
+def _outdates(before: Sequence[Claim], after: Sequence[Claim], question: str) -> bool:
     return all(
-        any(_may_succeed(earlier, later) and _succeeds(earlier, later, asked) for later in after) for earlier in before
+        any(_may_succeed(earlier, later) and _succeeds(earlier, later, question) for later in after)
+        for earlier in before
     )
 
 
@@ -80,7 +82,7 @@ def _may_succeed(earlier: Claim, later: Claim) -> bool:
     return is_marked or bool(earlier.numbers and later.numbers)
 
 
-def _succeeds(earlier: Claim, later: Claim, asked: frozenset[str]) -> bool:
+def _succeeds(earlier: Claim, later: Claim, question: str) -> bool:
     if earlier.language != later.language:
         return False
     if (certain := finding(earlier, later)) is not None:
@@ -90,7 +92,7 @@ def _succeeds(earlier: Claim, later: Claim, asked: frozenset[str]) -> bool:
         return False
     if earlier.kin != later.kin or apart(earlier, later) or limits_itself(earlier, later):
         return False
-    return _marks_change(earlier, later) and _is_about_same(earlier, later, asked)
+    return _marks_change(earlier, later) and _is_about_same(earlier, later, question)
 
 
 def _marks_change(earlier: Claim, later: Claim) -> bool:
@@ -99,10 +101,10 @@ def _marks_change(earlier: Claim, later: Claim) -> bool:
     return (later.changes or later.perfect or later.ends) and not is_one_more
 
 
-def _is_about_same(earlier: Claim, later: Claim, asked: frozenset[str]) -> bool:
+def _is_about_same(earlier: Claim, later: Claim, question: str) -> bool:
     """Return whether both have a topic and enough words in common, and the question none that tells them apart."""
     common = earlier.strong & later.strong
-    if not earlier.topics & later.topics or asked & earlier.strong - later.strong:
+    if not earlier.topics & later.topics or strong_words(question) & earlier.strong - later.strong:
         return False
     if of_different_things(earlier, later) or differ_in_relation(earlier, later):
         return False

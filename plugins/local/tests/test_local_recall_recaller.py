@@ -395,6 +395,19 @@ def test_what_a_turn_is_given_is_not_listed_beside_it(place):
     assert [(False, True), (True, False)] == [(STABLE in text, "Ann likes tea." in text) for text in texts]
 
 
+def test_a_full_list_of_recent_memories(make_place):
+    """A recent memory that was found and not given has its score in the list, and only there, although the list is full."""
+    place = make_place(prompt_index=PromptIndexSettings(limit=2))
+    hour = place.clock.now() - timedelta(hours=1)
+    for title in (STABLE, STABLE.replace("The", "Now the")):
+        place.add(title, created_at=hour)
+    found = place.ask()
+    other = place.ask("What does Ann drink, and where?", session="other")
+
+    assert {"given", "repeated"} == set(found.reasons.values())
+    assert [1, 0] == [each.references[-1].text.rpartition("(")[-1].count(",") for each in (found, other)]
+
+
 def test_index_off(make_place):
     """The index can be turned off."""
     place = make_place(prompt_index=PromptIndexSettings(enabled=False))

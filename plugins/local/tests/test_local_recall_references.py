@@ -142,6 +142,13 @@ def test_said_already(said, expected):
     assert expected == Conversation.of(turn).holds(make_memory())
 
 
+def test_a_memory_that_begins_with_a_quotation():
+    """The mark of a quoted line is no part of a memory that the conversation holds."""
+    memory = make_memory(title="\n> Billing is deployed\n> from the branch stable.")
+
+    assert Conversation(["Billing is deployed from the branch stable."]).holds(memory)
+
+
 def test_short_texts_are_never_said_already():
     """The conversation does not hold a memory whose short text merely occurs in it."""
     assert not Conversation(["I like tea a lot"]).holds(make_memory(title="tea"))

@@ -99,6 +99,10 @@ class Listings:
         """Return the list of a search: recent memories, then hits."""
         if recent is None:
             return Listing()
+        found = {hit.memory.id for hit in hits}
+        if not self.lacking(recent) and not any(row.memory.id in found for row in recent.rows):
+            # The recent memories fill the list, which may be rendered already.
+            return recent
         return Listing(rows=tuple(merged(recent.rows, hits, limit=self._settings.limit)), sessions=recent.sessions)
 
     def references(
