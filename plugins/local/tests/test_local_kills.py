@@ -1,4 +1,4 @@
-"""A process is killed while its host runs turns: durable writes and turns are there later, once.
+"""A process is killed while its host runs turns: all that it made durable is there later, once.
 
 `BEAVER_HOST_KILLS` says how many processes are killed; 10 by default, 500 in `make faults`.
 """
