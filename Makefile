@@ -13,7 +13,7 @@ ADAPTERS_STAMP := .venv-adapters/.installed
 PYDANTIC_AI_1_STAMP := .venv-pydantic-ai-1/.installed
 OURS := -e ./hostspecs -e ./toolkit -e ./memory -e ./plugins/curated -e ./plugins/gateway -e ./plugins/local -e ./examples/tally
 
-.PHONY: install install-adapters install-docs models demo test test-all lint test-adapters lint-adapters mutants format bench bench-adapters faults docs matrix release trust-matrix clean
+.PHONY: install install-adapters install-docs models demo test test-all lint test-adapters lint-adapters mutants format bench bench-recall bench-adapters faults docs matrix release trust-matrix clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP) ## everything, editable, into .venv; a second run does nothing
@@ -100,10 +100,16 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+BENCHMARKS ?= benchmarks/bench_*.py benchmarks/local/bench_*.py
+
 bench: $(STAMP) ## every benchmark, each against its floor or its peers; says at the end which missed
-	@missed=; for script in benchmarks/bench_*.py benchmarks/local/bench_*.py; do \
+	@missed=; for script in $(BENCHMARKS); do \
 		echo "== $$script"; $(BIN)/python $$script || missed="$$missed $$script"; \
 	done; test -z "$$missed" || { echo "not met or not run:$$missed"; exit 1; }
+
+# What local memory finds, what it gives to a turn, in which languages, and how fast; about half an hour.
+bench-recall: BENCHMARKS = $(foreach name,recall injected tokens languages hook speed,benchmarks/local/bench_local_$(name).py)
+bench-recall: bench ## every goal of recall: ranking, what a turn is given, languages and speed
 
 bench-adapters: $(ADAPTERS_STAMP) ## a turn of each framework, with and without memory
 	$(ADAPTERS)/python benchmarks/adapters/bench_adapters.py
