@@ -54,12 +54,14 @@ NUMBERS = _table(
 )
 
 DAYS = _table(
-    -2,
+    -3,
+    "大前天",
     "vorgestern 前天",
     "yesterday gestern 昨天 昨日 昨晚",
     "today tonight heute 今天 今日 今晚",
     "tomorrow morgen 明天 明日",
     "übermorgen 后天 後天",
+    "大后天 大後天",
 )
 
 UNITS: Mapping[str, str] = MappingProxyType(
@@ -105,7 +107,7 @@ _UNIT = "周|週|星期|礼拜|禮拜|月|年"
 _COUNT = r"\d{1,2}|十[一二]|[一二两兩三四五六七八九十]"
 CHINESE = re.compile(
     rf"""
-        (?P<day>前天|昨[天日晚]|今[天日晚]|明[天日]|[后後]天)
+        (?P<day>大?前天|昨[天日晚]|今[天日晚]|明[天日]|大?[后後]天)
       | (?P<week>[上下这這本])[个個]?(?:周|週|星期|礼拜|禮拜)(?P<weekday>[一二三四五六日天末])
       | (?P<shift>[上下这這本][个個]?(?=[周週星礼禮月])|[去今明前](?=年))(?P<what>{_UNIT})
       | (?P<count>{_COUNT})[个個]?(?P<unit>天|日|{_UNIT})(?:以|之)?(?P<way>[前后後])

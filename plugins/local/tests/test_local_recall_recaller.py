@@ -270,7 +270,7 @@ def test_minimum_score(make_place):
 
 
 def test_what_has_ended(place):
-    """What a newer memory outdates, or what has ended, is given only if the question asks for the past."""
+    """What a newer memory outdates, or what has ended, is given or listed only if the question asks for the past."""
     year = timedelta(days=365)
     ids = [place.add("I live in Lisbon.", created_at=place.clock.now() - year), place.add("I live in Porto.")]
     ids.append(place.add("I lived in Bonn.", valid_until=place.clock.now() - year))
@@ -279,6 +279,7 @@ def test_what_has_ended(place):
     assert ((ids[1],), {ids[0]: "outdated", ids[1]: "given"}) == (now.given, now.reasons)
     assert {*ids} == {*earlier.given}
     assert 1 == sum(each.text.startswith("(true until 20") for each in earlier.references)
+    assert not any("Lisbon" in each.text for each in now.references)
 
 
 def test_a_prompt_about_something_else(place):

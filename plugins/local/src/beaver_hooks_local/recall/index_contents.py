@@ -106,19 +106,21 @@ class Listings:
         return Listing(rows=tuple(merged(recent.rows, hits, limit=self._settings.limit)), sessions=recent.sessions)
 
     def references(
-        self, listing: Listing, given: set[int], conversation: Conversation, room: int | None, report: Report
+        self, listing: Listing, without: set[int], conversation: Conversation, room: int | None, report: Report
     ) -> tuple[Reference, ...]:
-        """Return a list as references, without memories that the turn already has.
+        """Return a list as references, without some memories and those that the conversation shows.
 
         Args:
             listing: the list.
-            given: the ids of the memories that the turn is given.
+            without: the ids of the memories that the turn is given, or must not be given.
             conversation: of the turn.
             room: the tokens that are left, or `None`.
             report: of the turn.
         """
         most = self._settings.max_tokens if room is None else min(self._settings.max_tokens, room)
-        left_out = frozenset(row.memory.id for row in listing.rows if row.memory.id in given or conversation.shows(row))
+        left_out = frozenset(
+            row.memory.id for row in listing.rows if row.memory.id in without or conversation.shows(row)
+        )
         index = listing.shown.once((left_out, most), partial(_shown, listing, left_out, most))
         if index.pages:
             self._tell_index(index, report)

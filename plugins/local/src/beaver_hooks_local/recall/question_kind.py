@@ -35,7 +35,7 @@ _PAST = re.compile(
       | nicht\ mehr | stand\ (?:vo[mn]|am) | zum\ (?:damaligen\ )?zeitpunkt | geändert
     )\b
     | 以前 | 之前 | 曾经 | 曾經 | 过去 | 過去 | 原来 | 原來 | 原先 | 当时 | 當時 | 那时 | 从前 | 截至 | 起初
-    | 最初 | 不再 | 先前 | 去年 | 前年 | [\d一二两兩三四五六七八九十几幾]+(?:年|个月|個月|[天周])前
+    | 最初 | 不再 | 先前 | 去年 | 前年 | [\d一二两兩三四五六七八九十几幾](?:年|个月|個月|[天周])前
     | [住用叫当當做干学學养養租教]过(?!敏) | [住用叫当當做干学學养養租教]過(?!敏)
     """,
     re.VERBOSE,
@@ -49,10 +49,10 @@ _PAST_VERB = r"""
     )\b"""
 
 _EARLIER = r"""
-    \b(?: before | until | till | change | \w+\ ago | in\ (?:19|20)\d\d
+    \b(?: before | until | till | change | \w+\ ago | (?:in|on)\ (?:[^\W_]{1,9}[.,]?\ ){0,3}(?:19|20)\d\d
       | last\ (?:year|month|week|time|spring|summer|autumn|fall|winter|quarter)
       | (?:my|your|his|her|its|our|their|the|\w+'s)\ (?:old|earlier) | (?:my|your|his|her|our|their|\w+'s)\ last
-      | bevor | vorher | davor | zuvor | bis | (?:im\ jahr|anno|in)\ (?:19|20)\d\d
+      | bevor | vorher | davor | zuvor | bis | (?:im|am|anno)\ (?:[^\W_]{1,9}[.,]?\ ){0,3}(?:19|20)\d\d
       | letzte[mnrs]?\ (?:jahr|monat|woche|mal|frühling|frühjahr|sommer|herbst|winter|quartal)
       | (?:mein|dein|sein|ihr|unser|eu(?:e)?r)\w*\ (?:alt|letzt|vorig)e[mnrs]? | vor\ \w+\ (?:jahr|monat|woche|tag)\w*
     )\b"""

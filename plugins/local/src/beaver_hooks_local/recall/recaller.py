@@ -17,6 +17,7 @@ from beaver_hooks_local.recall.references import FRAME, Picked, pick
 from beaver_hooks_local.recall.selection import (
     ALWAYS,
     LEFT_OUT,
+    OUTDATED,
     UNRELATED,
     SelectionPolicy,
     chosen,
@@ -271,7 +272,8 @@ class Recaller:
         self._trace("recalled", **{**facts, **{name: counts[name] for name in LEFT_OUT}}, tokens=picked.tokens)
         given = tuple(hit.memory.id for hit in selected.hits)
         left = min(bounds) - picked.tokens if bounds else None
-        index = self._listings.references(found.listing, {*given}, conversation, left, report)
+        outdated = {id_ for id_, reason in selected.reasons.items() if reason == OUTDATED}
+        index = self._listings.references(found.listing, {*given} | outdated, conversation, left, report)
         references = (*picked.references, *index)
         return Recall(
             decision=decision,
