@@ -2,7 +2,7 @@
 
 from beaver_toolkit.redaction.randomness import is_varied
 from beaver_toolkit.redaction.rules import MIXED, Rule
-from beaver_toolkit.redaction.values import is_address_password, is_password, is_path_secret, is_query_secret
+from beaver_toolkit.redaction.values import is_address_password, is_path_secret, is_query_secret
 
 RULES = (
     Rule(
@@ -58,7 +58,7 @@ RULES = (
         kind="password",
         pattern=r"(?i)[?&;](?:password|passwd|pass|pwd|pw)=([^&\s\"'#;<>\x00-\x1f]{4,200})",
         hints=(r"(?i)[?&;](?:pass|pw)",),
-        check=is_password,
+        check=is_address_password,
         rank=1,
     ),
 )

@@ -143,9 +143,13 @@ def is_hyphened(value: bytes) -> bool:
 
 
 def is_address_password(value: bytes) -> bool:
-    """Return whether the word between a user and a host is a password; there is no code in that place."""
-    plain = re.fullmatch(rb"[\w.!*+~-]{6,}", value) is not None and _has_both(value)
-    return is_password(value) or (plain and re.search(rb"(?i)pass|pwd|secret|token|key|user", value) is None)
+    """Return whether the word between a user and a host is a password; there is no code in that place.
+
+    It may be an ordinary word, but none that stands for a password in an example.
+    """
+    plain = re.fullmatch(rb"[A-Za-z]{5,}", value) or (re.fullmatch(rb"[\w.!*+~-]{6,}", value) and _has_both(value))
+    stands_for_one = re.search(rb"(?i)pass|pwd|secret|token|key|user|credential|example|xxx", value) is not None
+    return is_password(value) or (bool(plain) and not stands_for_one and value.lower() not in _PLACEHOLDERS)
 
 
 def is_path_secret(value: bytes) -> bool:
