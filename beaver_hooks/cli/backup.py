@@ -47,7 +47,7 @@ class BackupGroup(click.Group):
 
 @click.group(name="backup", cls=BackupGroup)
 def command() -> None:
-    r"""Copy memories, conversations and the audit trail into one verified file.
+    """Copy memories, conversations and the audit trail into one verified file.
 
     \b
     beaver backup                          a new file in ~/beaver-backups
@@ -56,7 +56,7 @@ def command() -> None:
 
     Agents may run meanwhile: each database is copied as it was at one moment. `create` is the command unless you name
     another one.
-    """
+    """  # noqa: D301 - click wants the character
 
 
 @command.command(name=CREATE)

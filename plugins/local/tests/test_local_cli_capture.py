@@ -82,6 +82,19 @@ def test_queue(beaver, parked):
     assert "0 turns will be captured again.\n" == beaver("queue", "--retry")
 
 
+@pytest.mark.parametrize("which", [("--session", "s1"), ("--all",)])
+def test_forgetting_a_session_forgets_its_waiting_turns(parked, beaver, which):
+    """Turns that wait are forgotten with a whole session, or with all of a user, and the command says so."""
+    nothing = beaver("forget", "--session", "s2", "--yes"), beaver("forget", "--query", "sister", "--yes")
+    shown = beaver("forget", *which, "--dry-run"), beaver("queue")
+    forgotten = beaver("forget", *which, "--yes")
+
+    assert ("There are no memories to forget.\n",) * 2 == nothing
+    assert ("There are no memories to forget.\n", True) == (shown[0], parked in shown[1])
+    assert "Forgot 1 turn that waited to be captured.\n" == forgotten
+    assert "No turn waits to be captured.\n" == beaver("queue")
+
+
 def test_the_doctor_names_parked_turns(beaver, parked, tmp_path):
     """`beaver doctor` counts the turns that failed too often, until the user has decided about them."""
     (path,) = (tmp_path / ".beaver").rglob("local/memory.db")

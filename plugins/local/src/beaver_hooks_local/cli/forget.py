@@ -64,6 +64,11 @@ class Selection:
         """Whether it gives a condition beside ids."""
         return bool(self.query or self.session or self.which.narrowed)
 
+    @property
+    def is_session(self) -> bool:
+        """Whether it means a whole session."""
+        return bool(self.session) and not (self.ids or self.query or self.which.narrowed)
+
     def own(self, memory: LocalMemory) -> Filters:
         """Return the filters of memories that may be forgotten."""
         own = attrs.evolve(self.which.own(memory, lapsed=True), **self.which.narrowed)
@@ -160,31 +165,43 @@ def forget(
 
 def _forget_selected(shell: Shell, selection: Selection, *, prove: bool, yes: bool, dry: bool, as_json: bool) -> bool:
     """Forget the selected memories and report it, or with `dry` only name them; return whether nothing is left."""
-    found = _selected(shell, selection, dry=dry)
+    found = _selected(shell, selection)
     clean = True
-    if not (found or as_json):
-        _ensure_whole(shell, selection)
-        say("There are no memories to forget.")
-        return clean
+    if not found:
+        waiting = 0 if dry else _forget_waiting(shell, selection, as_json=as_json)
+        if not as_json:
+            _ensure_whole(shell, selection)
+            if not waiting:
+                say("There are no memories to forget.")
+            return clean
     if dry:
         _tell_dry(found, as_json=as_json)
     else:
         _ensure_meant(found, yes=yes)
         clean = _forget_found(shell, found, selection, prove=prove, as_json=as_json)
+        if found and not selection.every:
+            _forget_waiting(shell, selection, as_json=as_json)
     _ensure_whole(shell, selection)
     return clean
 
 
-def _selected(shell: Shell, selection: Selection, *, dry: bool) -> tuple[Memory, ...]:
-    """Return the memories; if all are meant and there are none, erase the turns that wait to become some."""
+def _selected(shell: Shell, selection: Selection) -> tuple[Memory, ...]:
     _ensure_one_way(selection)
     found = ask(shell, selection.found)
     if not selection.is_narrow:
         ensure_all(shell, selection.ids, found, selection.which)
-    if selection.every and not (found or dry):
-        owner = selection.which.sight.owner
-        ask(shell, lambda memory: memory.operations.turns.erase(owner), wrote=True)
     return found
+
+
+def _forget_waiting(shell: Shell, selection: Selection, *, as_json: bool) -> int:
+    """Erase the turns that wait to become memories, if all of a user or of a session are meant; return their number."""
+    if not (selection.every or selection.is_session):
+        return 0
+    owner, session = selection.which.sight.owner, selection.session or None
+    waiting = ask(shell, lambda memory: memory.operations.turns.erase(owner, session), wrote=True)
+    if waiting and not as_json:
+        say(f"Forgot {counted(waiting, 'turn')} that waited to be captured.")
+    return waiting
 
 
 def _forget_found(shell: Shell, found: Sequence[Memory], selection: Selection, *, prove: bool, as_json: bool) -> bool:
