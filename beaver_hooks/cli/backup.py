@@ -52,7 +52,7 @@ def command() -> None:
     \b
     beaver backup                          a new file in ~/beaver-backups
     beaver backup FILE                     this file, which must not exist
-    beaver backup --to FOLDER --keep 14    a new file there; older ones are deleted
+    beaver backup --to FOLDER --keep 14    a new file there; the newest 14 stay
 
     Agents may run meanwhile: each database is copied as it was at one moment. `create` is the command unless you name
     another one.
