@@ -1050,7 +1050,7 @@ def test_many_that_were_added_are_counted(here, monkeypatch, capsys, terminal):
     assert (0, True) == (code, capsys.readouterr().err.endswith(said))
 
 
-def test_a_memory_of_nobody_is_not_forgotten_for_a_user(here):
+def test_a_memory_without_a_user_is_not_forgotten_for_one(here):
     """A memory without a user is left, and the error says why --user does not select it."""
     here("add", STABLE)
     ran = here("forget", 1, "--user", "dora", "--yes")

@@ -149,8 +149,8 @@ def ensure_all(shell: Shell, ids: tuple[int, ...], found: Sequence[Memory], whic
     got = ask(shell, lambda memory: _got(memory, missing, which))
     if got.damaged:
         raise PluginError(damaged_text(got.damaged), plugin=NAME)
-    if which.user and (of_nobody := [str(each.id) for each in got.memories if not each.owner.user]):
-        raise click.UsageError(f"No user owns memory {', '.join(of_nobody[:10])}; leave --user out.")
+    if which.user and (without_user := [str(each.id) for each in got.memories if not each.owner.user]):
+        raise click.UsageError(f"No user owns memory {', '.join(without_user[:10])}; leave --user out.")
     raise click.UsageError(
         f"There is no memory {', '.join(map(str, missing[:10]))} here. `beaver memory list` shows the ids; --user ID"
         " selects the memories of a user."
