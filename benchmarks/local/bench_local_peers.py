@@ -39,6 +39,7 @@ from beaver_memory.embedding.protocol import Identity
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
+from beaver_memory.views import View
 
 NAMES = ("mem0", "langgraph", "yantrikdb")
 SIZE = int(os.environ.get("BEAVER_BENCH_PEERS_SIZE", "10000"))
@@ -226,7 +227,7 @@ def _searched(peers: Peers, engine: MemoryEngine, questions: Sequence[str], give
 
 
 def _ours_of(engine: MemoryEngine, block: Sequence[str]) -> list[float]:
-    filters = Filters(owners=(OWNER,), now=datetime.now(UTC) + timedelta(days=1))
+    filters = Filters(view=View(owners=(OWNER,), now=datetime.now(UTC) + timedelta(days=1)))
     spent = []
     for text in [*block[:WARM], *block]:
         began = time.perf_counter()

@@ -33,6 +33,7 @@ from beaver_memory.runtime.operations import FITS
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.requests import RecallRequest
 from beaver_memory.runtime.table import Caller
+from beaver_memory.views import View
 from beaver_toolkit.workers import Workers
 
 QUERIES = int(os.environ.get("BEAVER_BENCH_TURNS", "400"))
@@ -101,7 +102,7 @@ async def main() -> int:
             RuntimeServices(report=RecordingReport()),
         )
         await runtime.run(lambda operations: fill(operations.engine, 0))
-        visible = Filters(owners=(Owner(user=USER),), now=datetime.now(UTC))
+        visible = Filters(view=View(owners=(Owner(user=USER),), now=datetime.now(UTC)))
         engine, recall, dispatched = await compare(runtime, visible)
         counting, decoding = await gaps(runtime, visible)
         await runtime.close()

@@ -23,6 +23,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.search.formulas import Weights
+from beaver_memory.views import View
 
 MODEL = "e5-small"
 MODEL_HOME = "BEAVER_BENCH_MODEL_HOME"
@@ -141,7 +142,10 @@ class Filled:
     ) -> list[Ranking]:
         """Return the ranking of each question of the case, or of each of `questions`."""
         query = Query(
-            filters=Filters(owners=(OWNER,), now=self.now), limit=limit, formula=formula, minimum_score=minimum_score
+            filters=Filters(view=View(owners=(OWNER,), now=self.now)),
+            limit=limit,
+            formula=formula,
+            minimum_score=minimum_score,
         )
         with MemoryEngine.open(self.folder, embedder=embedder, weights=weights) as engine:
             found = []

@@ -39,6 +39,7 @@ from beaver_memory.runtime.requests import (
     WriteRequest,
 )
 from beaver_memory.store.in_memory import Database
+from beaver_memory.views import View
 from beaver_toolkit.redaction.redactor import Finding
 
 ANN, BOB = Owner(user="ann"), Owner(user="bob")
@@ -64,7 +65,7 @@ class Learner:
         await self.runtime.close()
 
     def own(self, owner=ANN, **more):
-        return Filters(owners=(owner,), now=self.clock.now(), **more)
+        return Filters(view=View(owners=(owner,), now=self.clock.now()), **more)
 
     async def capture(self, *said, turn="t1", own=None, **fields):
         """Capture texts of the user, or utterances."""

@@ -25,10 +25,11 @@ from beaver_memory.runtime.corrections import PENDING_FROM
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.requests import InspectionRequest, RecallRequest, SessionsRequest, WriteRequest
 from beaver_memory.runtime.table import OPERATIONS, Caller
+from beaver_memory.views import View
 
 ANN, BOB = Owner(user="ann"), Owner(user="bob")
 NOW = datetime(2026, 11, 19, tzinfo=UTC)
-SEEN = Filters(owners=(ANN,), now=NOW)
+SEEN = Filters(view=View(owners=(ANN,), now=NOW))
 SOURCE = Source(caller=Caller.OWNER, visible=SEEN, own=SEEN, owner=ANN)
 WORDS = Profile(embedding=EmbeddingSettings(provider="none"))
 

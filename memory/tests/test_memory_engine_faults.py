@@ -14,9 +14,10 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
+from beaver_memory.views import View
 
 KILLS = int(os.environ.get("BEAVER_LOCAL_KILLS", "2"))
-SEEN = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
+SEEN = Filters(view=View(now=datetime(2036, 1, 1, tzinfo=UTC)))
 
 ADDING = """
 import sys

@@ -25,8 +25,9 @@ from beaver_memory.runtime.factory import open_engine
 from beaver_memory.runtime.profile import InMemoryLocation, Profile, RuntimeServices
 from beaver_memory.search import late_interaction
 from beaver_memory.search.formulas import FORMULAS
+from beaver_memory.views import View
 
-SEEN = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
+SEEN = Filters(view=View(now=datetime(2036, 1, 1, tzinfo=UTC)))
 WORDS = ["auto", "buy", "cat", "day", "eat", "far", "give", "home"]
 SAME = {"car": "auto", "bought": "buy", "purchase": "buy"}
 """Words that mean the same share no letters, so that only vectors find them."""

@@ -19,6 +19,7 @@ from beaver_memory.reconcile.reconciler import Reconciler
 from beaver_memory.reconcile.vocabulary.reader import vocabulary
 from beaver_memory.records import NewMemory, Owner, Store
 from beaver_memory.store.in_memory import InMemoryStore
+from beaver_memory.views import View
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -64,17 +65,17 @@ class Memories:
         return self.reconciler.remember(new, may_supersede=may_supersede)
 
     def recalled(self, text, **filters):
-        seen = Filters(**{"owners": (ANN,), "now": self.clock.time, **filters})
+        seen = Filters(view=View(), **{"owners": (ANN,), "now": self.clock.time, **filters})
         return [hit.memory.title for hit in self.engine.search(Query(text=text, filters=seen)).hits]
 
     def successors(self):
         """Return the successor of each memory that has ended."""
-        seen = Filters(owners=(ANN,), now=self.clock.time, lapsed=True)
+        seen = Filters(view=View(owners=(ANN,), now=self.clock.time), lapsed=True)
         found = self.engine.store.recent(seen, limit=9)
         return {each.id: each.superseded_by for each in found if each.valid_until is not None}
 
     def history(self, id_):
-        seen = Filters(owners=(ANN,), now=self.clock.time, lapsed=True)
+        seen = Filters(view=View(owners=(ANN,), now=self.clock.time), lapsed=True)
         return [(each.event, sorted(each.new)) for each in self.engine.history(id_, seen)]
 
 
@@ -343,7 +344,9 @@ def test_a_text_of_a_memory_stays_data_in_the_question(text):
 
 def test_a_memory_that_is_forgotten_meanwhile_is_not_updated():
     """If a candidate disappears before the decision is carried out, the new memory is stored."""
-    memories = Memories(lambda: (memories.engine.forget([1], Filters(owners=(ANN,), now=MONDAY)), answer("NONE", 0))[1])
+    memories = Memories(
+        lambda: (memories.engine.forget([1], Filters(view=View(owners=(ANN,), now=MONDAY))), answer("NONE", 0))[1]
+    )
     memories.say("I live in Lisbon.")
     ended = memories.say("I live in Porto.")
 

@@ -31,6 +31,7 @@ from beaver_memory.runtime.reports import (
 )
 from beaver_memory.runtime.table import OPERATIONS
 from beaver_memory.store.in_memory import Database
+from beaver_memory.views import View
 from beaver_toolkit.redaction.redactor import Policy, Redactor
 
 ANN, BOB = Owner(user="ann"), Owner(user="bob")
@@ -50,7 +51,7 @@ class Place:
         return await MemoryRuntime.open(profile, SqliteLocation(state_folder=self.folder), services)
 
     def sees(self, *owners, **narrowed):
-        return Filters(owners=owners or (ANN,), now=self.clock.now(), **narrowed)
+        return Filters(view=View(owners=owners or (ANN,), now=self.clock.now()), **narrowed)
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from beaver_memory.search import index_cache, index_file
 from beaver_memory.search.terms import Analyser
 from beaver_memory.search.vectors import in_steps
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.views import View
 
 ANN, BEN = Owner(user="ann"), Owner(user="ben")
 SECRET = "Leukemia"
@@ -50,7 +51,7 @@ class Traces(list):
 
 
 def seen(owner=ANN):
-    return Filters(owners=(owner,), now=NOW)
+    return Filters(view=View(owners=(owner,), now=NOW))
 
 
 def opened(folder, model="letters", **options):

@@ -17,9 +17,10 @@ from beaver_memory.search.formulas import FORMULAS, Ranked, Weights
 from beaver_memory.search.intent import Intent
 from beaver_memory.search.select import Choice, best_of, hits
 from beaver_memory.search.traits import ASKS, FIRST, NUMBER, RULE, SIZE, TIME
+from beaver_memory.views import View
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-FILTERS = Filters(now=NOW)
+FILTERS = Filters(view=View(now=NOW))
 
 
 @st.composite

@@ -23,12 +23,13 @@ from beaver_memory.search.snapshot import Model
 from beaver_memory.search.terms import Analyser, passages
 from beaver_memory.store.protocol import IndexRow
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.views import View
 from beaver_memory.writer import Writer
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MODEL = Model(key="m", dimensions=16)
 WORDS = ("tea", "bike", "boat", "rain", "moon", "Ann", "Ben")
-SEEN = Filters(now=NOW + timedelta(days=1))
+SEEN = Filters(view=View(now=NOW + timedelta(days=1)))
 
 
 WIDE = 5
@@ -292,7 +293,7 @@ def test_filters_are_the_store_s(given_fields, asked):
             found.add(["tea"], **fields)
         (part,) = OwnerIndex(found.store, Owner()).current().parts
         for fields in asked:
-            which = Filters(**fields)
+            which = Filters(view=View(), **fields)
             mask = masks.allowed(part.block, which, part.stale)
             ids = part.block.columns["ids"] if mask is None else part.block.columns["ids"][mask]
             assert sorted(memory.id for memory in found.store.recent(which, limit=99)) == ids.tolist(), which

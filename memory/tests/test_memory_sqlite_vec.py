@@ -36,6 +36,7 @@ from beaver_memory.store.sqlite import SqliteStore, extension, sqlite_vec
 from beaver_memory.store.sqlite.connections import Connector
 from beaver_memory.store.sqlite.extension import VecError
 from beaver_memory.store.sqlite.sqlite_vec import VecTables
+from beaver_memory.views import View
 
 WITH_IT = pytest.mark.skipif(find_spec("sqlite_vec") is None, reason="sqlite-vec is not installed")
 WHEN = datetime(2026, 3, 1, tzinfo=UTC)
@@ -74,7 +75,7 @@ class Told(list):
 
 
 def seen(**fields):
-    return Filters(**{"owners": (ANN,), "now": datetime(2036, 1, 1, tzinfo=UTC), **fields})
+    return Filters(view=View(), **{"owners": (ANN,), "now": datetime(2036, 1, 1, tzinfo=UTC), **fields})
 
 
 def opened(folder, told=None, library=None, model="one", table=True):

@@ -24,6 +24,7 @@ from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.store.sqlite.versions import next_version
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
+from beaver_memory.views import View
 
 ANN, BOB = Owner(tenant="t", user="ann"), Owner(tenant="t", user="bob")
 COUNT = 60
@@ -247,7 +248,7 @@ def test_the_health_of_a_memory_with_a_damaged_row(tmp_path):
 
     async def titles_there():
         runtime = await MemoryRuntime.open(Profile(embedding=EmbeddingSettings(provider="none")), location, services)
-        found = await runtime.list(requests.ListRequest(visible=Filters(now=NOW), limit=9))
+        found = await runtime.list(requests.ListRequest(visible=Filters(view=View(now=NOW)), limit=9))
         await runtime.close()
         return [memory.title for memory in found.memories]
 
@@ -270,7 +271,7 @@ def test_the_health_is_degraded_until_a_check_finds_the_memory_whole(tmp_path):
         profile = Profile(embedding=EmbeddingSettings(provider="none"))
         async with await MemoryRuntime.open(profile, location, services) as runtime:
             if look:
-                await runtime.list(requests.ListRequest(visible=Filters(now=NOW), limit=9))
+                await runtime.list(requests.ListRequest(visible=Filters(view=View(now=NOW)), limit=9))
             if check:
                 await runtime.inspect(requests.InspectionRequest(owners=(), figures=False, check=True))
             return services.troubles.now, services.report.degradations

@@ -19,6 +19,7 @@ from beaver_memory.runtime import requests
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
+from beaver_memory.views import View
 from beaver_toolkit.sqlite.losses import accept_losses
 
 COUNT = 30
@@ -121,7 +122,7 @@ def test_the_health_of_a_memory_that_lost_commits(crashed, tmp_path):
         report = RecordingReport()
         services = RuntimeServices(report=report, clock=FrozenClock(NOW))
         runtime = await MemoryRuntime.open(Profile(embedding=EmbeddingSettings(provider="none")), location, services)
-        found = await runtime.list(requests.ListRequest(visible=Filters(now=NOW), limit=COUNT))
+        found = await runtime.list(requests.ListRequest(visible=Filters(view=View(now=NOW)), limit=COUNT))
         await runtime.close()
         return COUNT - len(found.memories), report.events, report.degradations
 

@@ -18,8 +18,9 @@ from beaver_memory.store.sqlite import SqliteStore, rebuild_terms
 from beaver_memory.store.sqlite.connections import Connector
 from beaver_memory.testing.store_cases.analysers import analysed_by
 from beaver_memory.testing.store_cases.kit import NOW, new
+from beaver_memory.views import View
 
-SEEN = Filters(now=datetime(2027, 1, 1, tzinfo=UTC))
+SEEN = Filters(view=View(now=datetime(2027, 1, 1, tzinfo=UTC)))
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from beaver_memory.runtime.profile import InMemoryLocation, Profile, RuntimeServ
 from beaver_memory.runtime.turn_content import TurnContent, Unreadable
 from beaver_memory.store.in_memory import Database
 from beaver_memory.store.turn_queue import LEASE, LONGEST_PAUSE, MOST_ATTEMPTS
+from beaver_memory.views import View
 from beaver_toolkit.redaction.redactor import Finding
 
 ANN = Owner(user="ann")
@@ -53,7 +54,7 @@ class Process:
         return [(each.turn, each.attempts, each.error) for each in self.store.queue.waiting(ANN, limit=99)]
 
     def memories(self):
-        found = self.store.recent(Filters(owners=(ANN,), now=self.clock.now(), lapsed=True), limit=99)
+        found = self.store.recent(Filters(view=View(owners=(ANN,), now=self.clock.now()), lapsed=True), limit=99)
         return sorted((each.title, each.mention_count) for each in found)
 
 
@@ -79,7 +80,7 @@ def test_captured_by_a_later_process(process, database, clock):
     assert ([HERE], [("stored", "")], []) == (
         later.turns.due(clock.now() + timedelta(seconds=1)), later.capture(), later.waiting(),
     )  # fmt: skip
-    (memory,) = later.store.recent(Filters(owners=(ANN,), now=clock.now()), limit=9)
+    (memory,) = later.store.recent(Filters(view=View(owners=(ANN,), now=clock.now())), limit=9)
     assert ("t1", "s1", SISTER, Store.PRIVATE) == (memory.origin, memory.session, memory.evidence, memory.store)
     assert ([], [(SISTER, 1)]) == (process.capture(), process.memories())
 
@@ -214,7 +215,7 @@ def test_a_forgotten_memory_does_not_come_back(process, monkeypatch):
         process.put(SISTER)
         process.capture()
     process.put(f"Remember that {BROTHER}", turn="t2")
-    process.operations.engine.forget([1], Filters(owners=(ANN,), now=process.clock.now()))
+    process.operations.engine.forget([1], Filters(view=View(owners=(ANN,), now=process.clock.now())))
     assert ([("t2", 0, "")], [("stored", "")]) == (process.waiting(), process.capture())
     process.put(SISTER, turn="t3")
     assert ([1, 0], []) == ([process.turns.erase(ANN, "s1") for _ in range(2)], process.waiting())

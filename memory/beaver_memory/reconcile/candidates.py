@@ -7,6 +7,7 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import Memory, NewMemory
+from beaver_memory.views import View
 
 LIMIT = 8
 """The most memories that one search gives."""
@@ -24,13 +25,15 @@ LONGEST = 2_000
 def own_filters(new: NewMemory, now: datetime) -> Filters:
     """Return the filters for the memories at the place of a new one, for example of its owner and store."""
     return Filters(
-        owners=(new.owner,),
-        stores=(new.store,),
+        view=View(
+            owners=(new.owner,),
+            stores=(new.store,),
+            project=new.project or None,
+            session=new.session,
+            agent=new.agent,
+            now=now,
+        ),
         scopes=(new.scope,),
-        project=new.project,
-        session=new.session,
-        agent=new.agent,
-        now=now,
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import attrs
 
 from beaver_hostspecs import RestoreReport
-from beaver_memory.filters import Filters
+from beaver_memory.filters import Filters, every_memory
 from beaver_memory.records import Memory, Owner
 from beaver_memory.runtime.migration_rows import PAGE, changed_rows, rows_by_id
 from beaver_memory.search.terms import Analyser
@@ -89,7 +89,7 @@ class Merge:
         writer = Writer(store, Analyser())
         is_same = copy.identity == store.identity
         for owner in copy.known_owners():
-            filters = Filters(owners=(owner,), lapsed=True, now=self._now)
+            filters = every_memory([owner], self._now)
             known = Known(copy, store, filters, rows_by_id(store, owner) if is_same else {})
             for page in self._pages(copy, owner, known):
                 items = [writer.analysed(memory) for memory in page]

@@ -69,9 +69,9 @@ class ExportPages:
     def _owners(self, request: ExportRequest, last: Place | None) -> list[Owner]:
         """Return the owners whose memories follow: all owners by name, or those of the request in its order."""
         if request.every_owner:
-            owners = sorted(self._engine.store.owners(), key=_name)
+            owners = sorted(self._engine.owners(), key=_name)
             return owners if last is None else [owner for owner in owners if _name(owner) >= _name(last.owner)]
-        owners = list(request.visible.owners)
+        owners = list(request.visible.view.owners)
         if last is None:
             return owners
         if last.owner not in owners:
@@ -80,7 +80,7 @@ class ExportPages:
 
     def _rows(self, request: ExportRequest, owner: Owner, after: int) -> tuple[list[Memory], int | None]:
         """Return the next memories of an owner, and the id at which the page ends unless it is the owner's last."""
-        visible = attrs.evolve(request.visible, owners=(owner,))
+        visible = request.visible.within(owners=(owner,), owner=owner)
         ids = self._after(owner, after)
         for begin in range(0, len(ids), request.limit):
             some = ids[begin : begin + request.limit]

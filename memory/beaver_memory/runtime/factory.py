@@ -66,7 +66,7 @@ def open_engine(profile: Profile, location: Location, services: RuntimeServices)
             at_once=THREADS // 2,
             nearest=stores.nearest,
             indexes=stores.indexes,
-            view=stores.view,
+            reach=location.reach,
             reranker=profile.reranker,
             clock=services.clock,
             trace=services.trace,

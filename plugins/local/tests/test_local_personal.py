@@ -34,6 +34,7 @@ from beaver_memory.store.joint import PERSONAL_IDS
 from beaver_memory.store.personal import REST_SECONDS, PersonalStore
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.views import View
 
 ANN = Owner(user="ann")
 TEA = "Ann drinks green tea in the morning."
@@ -334,7 +335,7 @@ def joint(folder, clock=None, **options):
 
 
 def seen(**more):
-    return Filters(owners=(ANN,), now=NOW, **more)
+    return Filters(view=View(owners=(ANN,), now=NOW), **more)
 
 
 def answers(engine, **more):

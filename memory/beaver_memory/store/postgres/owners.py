@@ -171,9 +171,10 @@ def _of(key: OwnerKey) -> dict[str, int]:
     return {"tenant": key.tenant, "owner": key.owner}
 
 
-def live_owners(connection: Any) -> list[Owner]:
-    """Return the owners who have memories that are not forgotten."""
-    return [Owner(tenant=tenant, user=user) for tenant, user in connection.execute(_SQL["live_owners"])]
+def live_owners(connection: Any, tenant: str | None) -> list[Owner]:
+    """Return the owners who have memories that are not forgotten, of a tenant or of all."""
+    rows = connection.execute(_SQL["live_owners"], {"tenant": None if tenant is None else cleaned(tenant)})
+    return [Owner(tenant=name, user=user) for name, user in rows]
 
 
 def all_owners(connection: Any, tenant: int) -> dict[int, Owner]:

@@ -148,9 +148,10 @@ def owners(connection: apsw.Connection) -> dict[int, Owner]:
     return {number: Owner(tenant=tenant, user=user) for number, tenant, user in connection.execute(_SQL["owners"])}
 
 
-def live_owners(connection: apsw.Connection) -> list[Owner]:
-    """Return the owners who have memories that are not forgotten."""
-    return [Owner(tenant=str(tenant), user=str(user)) for tenant, user in connection.execute(_SQL["live_owners"])]
+def live_owners(connection: apsw.Connection, tenant: str | None) -> list[Owner]:
+    """Return the owners who have memories that are not forgotten, of a tenant or of all."""
+    rows = connection.execute(_SQL["live_owners"], (None if tenant is None else cleaned(tenant),))
+    return [Owner(tenant=str(name), user=str(user)) for name, user in rows]
 
 
 def _of(key: OwnerKey) -> dict[str, int]:

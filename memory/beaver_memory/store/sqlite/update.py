@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 import attrs
 
-from beaver_memory.filters import Filters
+from beaver_memory.filters import Filters, every_memory
 from beaver_memory.records import Memory, Owner
 from beaver_memory.store.changes import changed, columns
 from beaver_memory.store.checksums import change_checksum
@@ -87,7 +87,7 @@ def forget(
 
 def _release(connection: apsw.Connection, owners: TenantOwners, gone: Collection[int], now: datetime) -> None:
     """Let no memory name a forgotten one as its successor."""
-    every = Filters(owners=tuple(owners.names.values()), lapsed=True, now=now)
+    every = every_memory(owners.names.values(), now)
     named = (owners.tenant, json.dumps([*gone]))
     before: list[tuple[Any, ...]] = connection.execute(_SQL["predecessors"], named).fetchall()
     for (id_,) in before:

@@ -9,6 +9,7 @@ from beaver_memory.records import Memory, Owner, Store
 from beaver_memory.store.protocol import Analysed, SingleStore
 from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, as_stored, looking, new, using
 from beaver_memory.testing.store_cases.reference import may_be_seen
+from beaver_memory.views import View
 
 ANN, BOB, OTHER = Owner(user="ann"), Owner(user="bob"), Owner(tenant="other", user="ann")
 NOBODY = Owner(user="nobody")
@@ -91,7 +92,7 @@ def filters_alone_and_in_pairs(open_store: OpenStore) -> None:
         for number, (one, other) in enumerate(itertools.combinations_with_replacement(FILTERS, 2)):
             # A pair has the owners of the filter that names them.
             fields: dict[str, Any] = {"owners": _OWNERS, "now": NOW} | one | other
-            filters, about = Filters(**fields), f"{one} and {other}"
+            filters, about = Filters(view=View(), **fields), f"{one} and {other}"
             wanted = [memory for memory in everything if may_be_seen(memory, filters)]
             wanted.sort(key=lambda memory: (memory.created_at, memory.id), reverse=True)
             for question in _QUESTIONS if one is other else (_QUESTIONS[number % len(_QUESTIONS)],):

@@ -12,6 +12,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.records import Memory, NewMemory
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.protocol import Analysed, SingleStore
+from beaver_memory.views import View
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _LONGEST = 2_000
@@ -100,7 +101,7 @@ def as_stored(memory: NewMemory, id_: int) -> Memory:
 
 def looking(**fields: Any) -> Filters:
     """Return filters, an hour after `NOW` unless they have a time of their own."""
-    return Filters(**({"now": NOW + timedelta(hours=1)} | fields))
+    return Filters(view=View(), **{"now": NOW + timedelta(hours=1)} | fields)
 
 
 def titles(memories: Iterable[Memory]) -> list[str]:

@@ -16,6 +16,7 @@ from beaver_hostspecs import CommandContext, Compaction, Scope, Trust, Turn
 from beaver_memory.filters import Filters
 from beaver_memory.records import LONGEST_TITLE, Owner, Store
 from beaver_memory.texts import cleaned
+from beaver_memory.views import View
 
 _HASHED = "sha256-"
 
@@ -83,12 +84,14 @@ class Visibility:
         """Return filters for the visible memories; `more` narrows them, and adds no stores or owners."""
         wanted = {Store(each) for each in more.pop("stores", ()) or self.stores}
         return Filters(
-            owners=self.owners,
-            stores=tuple(wanted & {*self.stores}),
-            project=self.project,
-            session=self.session,
-            agent=self.agent,
-            now=now,
+            view=View(
+                owners=self.owners,
+                stores=tuple(wanted & {*self.stores}),
+                project=self.project,
+                session=self.session,
+                agent=self.agent,
+                now=now,
+            ),
             **more,
         )
 

@@ -23,11 +23,11 @@ UPDATE tenants SET next_id = next_id + %(count)s WHERE tenant = %(tenant)s RETUR
 SELECT live FROM owners WHERE tenant = %(tenant)s AND owner = %(owner)s
 
 -- name: live_owners
--- Of the whole store.
+-- Of the whole store; with a name, of that tenant.
 SELECT t.name, o.name
 FROM owners AS o
 JOIN tenants AS t ON t.tenant = o.tenant
-WHERE o.live > 0
+WHERE o.live > 0 AND (%(tenant)s::text IS NULL OR t.name = %(tenant)s)
 ORDER BY o.tenant, o.owner
 
 -- name: owners_of_tenant

@@ -18,7 +18,11 @@ RETURNING tenant, number
 SELECT w.number, t.name, w.user FROM owners AS w JOIN tenants AS t ON t.number = w.tenant
 
 -- name: live_owners
-SELECT t.name, w.user FROM owners AS w JOIN tenants AS t ON t.number = w.tenant WHERE w.live > 0 ORDER BY w.number
+SELECT t.name, w.user
+FROM owners AS w
+JOIN tenants AS t ON t.number = w.tenant
+WHERE w.live > 0 AND (?1 IS NULL OR t.name = ?1)
+ORDER BY w.number
 
 -- name: live
 SELECT live FROM owners WHERE tenant = ? AND number = ?

@@ -15,6 +15,7 @@ from beaver_hostspecs import Shell
 from beaver_memory.filters import Filters
 from beaver_memory.records import Memory, Owner
 from beaver_memory.runtime.requests import InspectionRequest, MoveRequest
+from beaver_memory.views import View
 
 BATCH = 100
 """Memories that one call moves."""
@@ -70,7 +71,7 @@ def _pages(memory: LocalMemory, owner: Owner, bar: Bar, *, dry: bool) -> Iterato
     after: int | None = 0
     done = 0
     while after is not None:
-        own = Filters(owners=(owner,), now=memory.clock.now())
+        own = Filters(view=View(owners=(owner,), now=memory.clock.now()))
         page = memory.operations.move(MoveRequest(own=own, after=after, limit=BATCH, dry_run=dry))
         for each in page.memories:
             if dry or each.id in page.moved:
