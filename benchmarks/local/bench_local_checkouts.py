@@ -119,6 +119,7 @@ def prepared(folder: Path) -> dict[str, Call]:
     from beaver_memory.filters import Filters
     from beaver_memory.query import Query
     from beaver_memory.records import Owner
+    from beaver_memory.views import View
 
     owner = Owner(user="u")
     filters = Filters(view=View(owners=(owner,), now=speed.NOW))

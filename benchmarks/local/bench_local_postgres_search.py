@@ -35,7 +35,7 @@ from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.postgres.owners import OwnerKey
 from beaver_memory.store.postgres.rows import OBSERVATION, TEXT
 from beaver_memory.store.postgres.words import salted
-from beaver_memory.views import View
+from beaver_memory.views import ALL_PROJECTS, View
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
 import postgres_server
@@ -104,7 +104,11 @@ def search(engine: MemoryEngine, text: str, owner: Owner, **filters: object) -> 
     """Search with the patterns of a text."""
     rest, patterns = parsed(text)
     return engine.search(
-        Query(text=rest, patterns=patterns, filters=Filters(view=View(), **{"owners": (owner,), "now": NOW} | filters))
+        Query(
+            text=rest,
+            patterns=patterns,
+            filters=Filters(view=View(owners=(owner,), project=ALL_PROJECTS, now=NOW), **filters),
+        )
     )
 
 

@@ -115,7 +115,10 @@ class MemoryEngine:
         self._reranker = TokenReranker(self.store, self._clock, enabled=reranker == "tokens", weight=token_weight)
         self._analyser = Analyser()
         self._writer = Writer(self.store, self._analyser)
-        self.reaches, self._theirs = Reaches(reach), Reaches(EVERYTHING if personal is None else personal.reach)
+        # A process with a tenant, or a database of its own, begins with it; else turns name the tenants that it serves.
+        own = [reach] if reach.tenant != "" else []
+        self._home, self.reaches, self._theirs = reach, Reaches(*own), Reaches()
+
         self._own_layer = Layer(store, indexes, nearest, self._trace, self.reaches, small=small)
         self._personal_layer: Layer | None = None
         self._lock = threading.Lock()
@@ -210,6 +213,13 @@ class MemoryEngine:
         for each in found:
             self.serve(each.owner.tenant, each.project or None)
         return found
+
+    def serve_home(self) -> None:
+        """Embed the memories of the project of this process from now on."""
+        if self._home.tenant is not None:
+            self.serve(self._home.tenant, self._home.project)
+        if self._personal is not None:
+            self._theirs.add(self._personal.reach.tenant or "", self._personal.reach.project)
 
     def serve(self, tenant: str, project: Project) -> None:
         """Embed the memories of a project of a tenant from now on."""
@@ -309,12 +319,12 @@ class MemoryEngine:
 
     def owners(self) -> list[Owner]:
         """Return the owners that have memories, of all tenants that this process serves."""
-        return list(dict.fromkeys(owner for layer in self._layers() for owner in layer.owners()))
+        return list(dict.fromkeys(owner for layer in self._layers() for owner in layer.owners(self._home)))
 
     @property
     def tenant(self) -> str | None:
         """The tenant of this process; `None` if the database holds no others' memories."""
-        return next(iter(self.reaches)).tenant
+        return self._home.tenant
 
     @property
     def stores(self) -> list[SingleStore]:

@@ -141,9 +141,10 @@ class Layer:
         """Return how many memories have no embedding by a model."""
         return sum(self.store.pending(owner, model, project) for owner, project in self._parts(owners))
 
-    def owners(self) -> list[Owner]:
-        """Return the owners that have memories."""
-        return list(dict.fromkeys(owner for reach in self._reaches for owner in self.store.owners(reach.tenant)))
+    def owners(self, *more: Reach) -> list[Owner]:
+        """Return the owners that have memories in the parts of the database that are embedded, and in others."""
+        tenants = dict.fromkeys(reach.tenant for reach in (*more, *self._reaches))
+        return list(dict.fromkeys(owner for tenant in tenants for owner in self.store.owners(tenant)))
 
     def _parts(self, owners: Iterable[Owner] | None) -> Iterator[tuple[Owner, Project]]:
         """Yield the owners, of all or of some, with the projects whose memories are embedded."""

@@ -36,6 +36,11 @@ def tenant_within(own: str, given: str) -> str:
     return f"{own}/{given}" if own and given else own or given
 
 
+def tenant_without(own: str, name: str) -> str:
+    """Return the tenant that `tenant_within` has named, as its caller names it."""
+    return name.removeprefix(own).removeprefix("/") if own else name
+
+
 def aware(_: object, attribute: "attrs.Attribute[Any]", value: datetime | None) -> None:
     """Refuse a moment without a time zone."""
     if value is not None and (not isinstance(value, datetime) or value.utcoffset() is None):
@@ -111,20 +116,19 @@ EVERYTHING: Final = Reach(None, ALL_PROJECTS)
 
 
 class Reaches:
-    """The parts of a database that a process works on by itself: its own, and those that it serves. Thread-safe.
+    """The parts of a database that a process works on by itself: those that it serves. Thread-safe.
 
     Args:
-        own: the part that it begins with.
+        own: the parts that it begins with.
     """
 
-    def __init__(self, own: Reach) -> None:
-        self._all = (own,)
+    def __init__(self, *own: Reach) -> None:
+        self._all = own
 
     def __iter__(self) -> Iterator[Reach]:
         return iter(self._all)
 
     def add(self, tenant: str, project: Project) -> None:
         """Add a part that is served. A caller who sees all projects works for none of them."""
-        reach = Reach(tenant, project)
-        if EVERYTHING not in self._all and project is not ALL_PROJECTS and reach not in self._all:
-            self._all = (*self._all, reach)
+        if EVERYTHING not in self._all and project is not ALL_PROJECTS and Reach(tenant, project) not in self._all:
+            self._all = (*self._all, Reach(tenant, project))

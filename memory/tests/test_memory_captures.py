@@ -16,7 +16,6 @@ from beaver_memory.capture.outcomes import ToolOutcome
 from beaver_memory.capture.records import Utterance
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.errors import InvalidRequest, StoreError
-from beaver_memory.filters import Filters
 from beaver_memory.records import CaptureSpend, NewMemory, Owner
 from beaver_memory.runtime.capture_records import (
     CaptureRequest,
@@ -39,7 +38,7 @@ from beaver_memory.runtime.requests import (
     WriteRequest,
 )
 from beaver_memory.store.in_memory import Database
-from beaver_memory.views import View
+from beaver_memory.testing.store_cases.kit import looking
 from beaver_toolkit.redaction.redactor import Finding
 
 ANN, BOB = Owner(user="ann"), Owner(user="bob")
@@ -65,7 +64,7 @@ class Learner:
         await self.runtime.close()
 
     def own(self, owner=ANN, **more):
-        return Filters(view=View(owners=(owner,), now=self.clock.now()), **more)
+        return looking(**{"owners": (owner,), "now": self.clock.now()} | more)
 
     async def capture(self, *said, turn="t1", own=None, **fields):
         """Capture texts of the user, or utterances."""

@@ -24,14 +24,14 @@ from beaver_memory.records import NewMemory, Owner, Store
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.requests import ListRequest, WriteRequest
 from beaver_memory.runtime.table import OPERATIONS, Caller
-from beaver_memory.views import View
+from beaver_memory.testing.store_cases.kit import looking
 
 NOW = datetime(2026, 11, 19, tzinfo=UTC)
 WORDS = Profile(embedding=EmbeddingSettings(provider="none"))
 
 
 def sees(*owners, **narrowed):
-    return Filters(view=View(owners=owners, now=NOW), **narrowed)
+    return looking(**{"owners": owners, "now": NOW} | narrowed)
 
 
 def source(owner, **fields):

@@ -15,7 +15,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.search.formulas import FORMULAS
-from beaver_memory.views import View
+from beaver_memory.views import ALL_PROJECTS, View
 
 QUERIES = int(os.environ.get("BEAVER_LOCAL_QUERIES", settings.default.max_examples))
 WHEN = datetime(2026, 3, 1, tzinfo=UTC)
@@ -330,8 +330,8 @@ def test_a_text_that_changes_while_it_is_embedded(tmp_path):
         engine.embed(limit=1)
         key = embedder.identity.key
         assert (1, [(id_, "black coffee")]) == (
-            engine.store.pending(None, key),
-            engine.store.unembedded(OWNER, key, limit=9),
+            engine.store.pending(None, key, ALL_PROJECTS),
+            engine.store.unembedded(OWNER, key, ALL_PROJECTS, limit=9),
         )
         engine.embed()
         (row,) = engine.store.vectors(OWNER, key, 0, limit=9)

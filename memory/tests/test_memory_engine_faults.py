@@ -107,7 +107,7 @@ def test_killed_while_adding(tmp_path, started):
         process.wait()
         number = max(acknowledged) + 2
     with MemoryEngine.open(tmp_path) as engine, MemoryEngine.open(tmp_path, indexes=None) as fresh:
-        assert [] == engine.store.check()
+        assert [] == engine.store.check(None)
         counts = {at: engine.search(Query(text=f"fact{at}", filters=SEEN, limit=100)).hits for at in acknowledged}
         titles = {at: sum(hit.memory.title == f"fact{at} said" for hit in hits) for at, hits in counts.items()}
         # The same words are one hit: those who say the same are shown once.
@@ -169,6 +169,6 @@ def test_processes(tmp_path, started):
         process.stdin.close()
         assert 0 == process.wait()
     with MemoryEngine.open(tmp_path) as engine, MemoryEngine.open(tmp_path, indexes=None) as fresh:
-        assert [] == engine.store.check()
+        assert [] == engine.store.check(None)
         assert found(fresh, "shared", limit=60) == found(engine, "shared", limit=60)
         assert 48 == len(found(engine, "shared", limit=60))

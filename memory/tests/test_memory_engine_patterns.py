@@ -14,6 +14,7 @@ from beaver_memory.records import NewMemory, Owner
 from beaver_memory.store.joint import PERSONAL_IDS
 from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases.kit import looking
 from beaver_memory.views import View
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -48,7 +49,7 @@ def search(engine, text, limit=9, **filters):
         Query(
             text=plain,
             patterns=patterns,
-            filters=Filters(view=View(), **{"now": NOW, **filters}),
+            filters=looking(**{"now": NOW} | filters),
             limit=limit,
             explain=True,
         )

@@ -260,7 +260,7 @@ def test_what_is_forgotten_or_changed_has_no_tokens(tmp_path):
 
         assert (ids, (1, {})) == (before, waiting)
         assert (0, [ids[1]]) == (sum(footprint.values()), [*stored(engine, *ids)])
-        assert [] == engine.store.check()
+        assert [] == engine.store.check(None)
 
 
 def test_damaged_tokens_are_not_compared(tmp_path):
@@ -275,7 +275,7 @@ def test_damaged_tokens_are_not_compared(tmp_path):
             )
 
         assert ([ids[1]], [SHORT, LONG]) == ([*stored(engine, *ids)], titles(asked(engine)))
-        assert 1 == len(engine.store.check())
+        assert 1 == len(engine.store.check(None))
 
 
 def test_a_long_memory_has_tokens_of_its_beginning(tmp_path):

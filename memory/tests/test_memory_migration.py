@@ -5,6 +5,7 @@ import os
 from datetime import timedelta
 
 import pytest
+from beaver_memory.store.tenant import TenantStore
 from memory_stores import STORES
 from selection import campaign
 
@@ -20,8 +21,8 @@ from beaver_memory.runtime.migration_rows import PERSONAL_VERSIONS
 from beaver_memory.store.joint import PERSONAL_IDS
 from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.sqlite import SqliteStore
-from beaver_memory.store.tenant import TenantStore
 from beaver_memory.testing.store_cases.kit import NOW, looking
+from beaver_memory.views import ALL_PROJECTS
 
 ANN, BOB = Owner(user="ann"), Owner(tenant="team", user="bob")
 LATE = looking(owners=(ANN,), now=NOW.replace(year=2126), lapsed=True)
@@ -56,7 +57,7 @@ class Place:
         self.engine.forget(ids[2:4], LATE)
         store = self.engine.store
         for owner in (ANN, BOB):
-            texts = store.unembedded(owner, "m", limit=99)
+            texts = store.unembedded(owner, "m", ALL_PROJECTS, limit=99)
             store.put_vectors(owner, "m", [(id_, bytes([id_ % 256, 0]) * 4) for id_, _ in texts[1:]])
         store.touch(ids[4:6], tenant="", now=NOW + timedelta(days=2))
         store.summarise(ANN, SessionSummary(session="s", request="r", decisions=("d",), created_at=NOW))
@@ -116,7 +117,7 @@ def test_a_dry_run(place):
     """A dry run counts what would be copied, and copies nothing."""
     place.filled()
     assert WHOLE == place.migrate(dry=True)
-    assert [] == place.target.owners()
+    assert [] == place.target.owners(None)
 
 
 def test_a_second_run(place):
@@ -134,7 +135,7 @@ def test_a_second_run(place):
         place.engine.store.get(ids[7:8], LATE)[0].last_accessed_at
         == place.target.get(ids[7:8], LATE)[0].last_accessed_at
     )
-    assert [] == place.target.check()
+    assert [] == place.target.check(None)
 
 
 def test_ids_of_the_forgotten(place):
@@ -165,7 +166,7 @@ def test_an_interrupted_run(place, monkeypatch, steps):
     report = place.migrate()
     assert ((), WHOLE.memories) == (report.differences, report.memories)
     assert report.copied < WHOLE.copied
-    assert [] == place.target.check()
+    assert [] == place.target.check(None)
 
 
 @pytest.mark.parametrize("steps", [2, *campaign(*range(1, 8))])
@@ -182,9 +183,9 @@ def test_a_killed_run(tmp_path, steps):
             os._exit(0)
         assert 9 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) * -1
         place = Place(tmp_path, open_shared)
-        assert [] == place.target.check()
+        assert [] == place.target.check(None)
         assert () == place.migrate().differences
-        assert [] == place.target.check()
+        assert [] == place.target.check(None)
         place.engine.close()
         place.target.close()
 
@@ -197,7 +198,7 @@ def test_a_tenant_with_other_memories(place):
     with pytest.raises(InvalidRequest) as caught:
         place.migrate()
     assert "holds memories that are not of this store, or have changed there since (1)" in str(caught.value)
-    assert (1, [Owner(user="zoe")]) == (id_, place.target.owners())
+    assert (1, [Owner(user="zoe")]) == (id_, place.target.owners(None))
 
 
 def titles_of(store):

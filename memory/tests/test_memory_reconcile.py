@@ -19,6 +19,7 @@ from beaver_memory.reconcile.reconciler import Reconciler
 from beaver_memory.reconcile.vocabulary.reader import vocabulary
 from beaver_memory.records import NewMemory, Owner, Store
 from beaver_memory.store.in_memory import InMemoryStore
+from beaver_memory.testing.store_cases.kit import looking
 from beaver_memory.views import View
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -65,7 +66,7 @@ class Memories:
         return self.reconciler.remember(new, may_supersede=may_supersede)
 
     def recalled(self, text, **filters):
-        seen = Filters(view=View(), **{"owners": (ANN,), "now": self.clock.time, **filters})
+        seen = looking(**{"owners": (ANN,), "now": self.clock.time} | filters)
         return [hit.memory.title for hit in self.engine.search(Query(text=text, filters=seen)).hits]
 
     def successors(self):

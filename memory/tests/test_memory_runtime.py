@@ -14,7 +14,6 @@ from beaver_memory import MemoryRuntime
 from beaver_memory.embedding.calibration import BY_WORDS
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.errors import InvalidRequest, OperationUnavailable, RuntimeNotOpen, StoreError
-from beaver_memory.filters import Filters
 from beaver_memory.records import Kept, NewMemory, Owner, Store
 from beaver_memory.runtime import requests
 from beaver_memory.runtime.erasure import COPIES, REMOTE
@@ -31,7 +30,7 @@ from beaver_memory.runtime.reports import (
 )
 from beaver_memory.runtime.table import OPERATIONS
 from beaver_memory.store.in_memory import Database
-from beaver_memory.views import View
+from beaver_memory.testing.store_cases.kit import looking
 from beaver_toolkit.redaction.redactor import Policy, Redactor
 
 ANN, BOB = Owner(user="ann"), Owner(user="bob")
@@ -51,7 +50,7 @@ class Place:
         return await MemoryRuntime.open(profile, SqliteLocation(state_folder=self.folder), services)
 
     def sees(self, *owners, **narrowed):
-        return Filters(view=View(owners=owners or (ANN,), now=self.clock.now()), **narrowed)
+        return looking(**{"owners": owners or (ANN,), "now": self.clock.now()} | narrowed)
 
 
 @pytest.fixture

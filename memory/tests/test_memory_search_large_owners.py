@@ -31,6 +31,7 @@ from beaver_memory.store.candidate_store import CandidateRows
 from beaver_memory.store.in_memory import Database, InMemoryStore
 from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.protocol import IndexRow
+from beaver_memory.testing.store_cases.kit import looking
 from beaver_memory.views import View
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -122,7 +123,7 @@ def fill(engine, owner, texts, **fields):
 
 def asked(engine, text, owner, **filters):
     """Return the hits of a search: id, passage and score, without the digits that depend on the order of sums."""
-    seen = Filters(view=View(), **{"owners": (owner,), "now": LATER} | filters)
+    seen = looking(**{"owners": (owner,), "now": LATER} | filters)
     found = engine.search(Query(text=text, filters=seen)).hits
     return [(hit.memory.id, hit.passage, round(hit.score, 9)) for hit in found]
 

@@ -234,7 +234,7 @@ def test_a_row_that_vanished_from_an_index_is_noticed(whole, tmp_path, index):
     with contextlib.closing(SqliteStore.open(copy, damaged=told.append)) as store:
         for owner in (ANN, BOB):
             store.changed(owner, 0, limit=COUNT)
-        problems = store.check()
+        problems = store.check(None)
 
     assert [1] == told
     assert any(index in problem for problem in problems)
@@ -300,7 +300,7 @@ def test_a_damaged_memory_is_forgotten(whole, tmp_path, column):
         assert [] == store.forget([id_], looking(owners=(owner,), stores=("social", "shared")), now=NOW)
         assert [] == store.forget([id_], looking(owners=(Owner(tenant="t", user="other"),)), now=NOW)
         assert [id_] == store.forget([id_], looking(owners=(owner,)), now=NOW)
-        assert [] == store.check()
+        assert [] == store.check(None)
         assert COUNT // 2 - 1 == store.count(owner) == len(store.recent(looking(owners=(owner,)), limit=COUNT))
 
 

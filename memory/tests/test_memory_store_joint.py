@@ -14,6 +14,7 @@ from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.testing.store_cases import index
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
 from beaver_memory.testing.stores import STORE_CASES
+from beaver_memory.views import ALL_PROJECTS
 
 LATER = NOW + timedelta(minutes=10)
 OF_INDEXES = {check.__name__ for check in index.CASES}
@@ -52,7 +53,10 @@ class Asked(JointStore):
         return [shown(row) for row in self.person.made().vectors(owner, model, after, limit=limit)]
 
     def unembedded(self, owner, model, *, limit):
-        return [(PERSONAL_IDS + id_, text) for id_, text in self.person.made().unembedded(owner, model, limit=limit)]
+        return [
+            (PERSONAL_IDS + id_, text)
+            for id_, text in self.person.made().unembedded(owner, model, ALL_PROJECTS, limit=limit)
+        ]
 
     def put_vectors(self, owner, model, vectors):
         self.person.made().put_vectors(owner, model, [(id_ - PERSONAL_IDS, data) for id_, data in vectors])
@@ -72,7 +76,7 @@ def test_two_databases_conform(case, tmp_path):
     case.run(lambda: Asked(tmp_path))
 
     with contextlib.closing(Asked(tmp_path)) as store:
-        assert [] == store.check()
+        assert [] == store.check(None)
 
 
 def test_supersession_of_what_was_left_in_the_project(tmp_path):
@@ -87,7 +91,7 @@ def test_supersession_of_what_was_left_in_the_project(tmp_path):
         found = store.get([left, york], looking(lapsed=True))
         known = store.supersede(new("Leeds", at=9, valid_until=LATER), [kept.id], looking(), at=LATER, now=LATER)
         history = store.history(york, looking(lapsed=True))
-        problems = store.check()
+        problems = store.check(None)
 
     assert kept == Kept(id=PERSONAL_IDS + 2, outcome="stored", superseded=(left, york))
     assert [(each.valid_until, each.superseded_by) for each in found] == [(LATER, None), (LATER, kept.id)]

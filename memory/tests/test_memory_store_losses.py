@@ -61,7 +61,7 @@ def test_flipped_bits_of_a_log_after_a_crash(crashed, tmp_path, seed, count):
         path, told = flipped(crashed, tmp_path / f"{number}", chance), []
         with contextlib.closing(SqliteStore.open(path, lost=told.append)) as store:
             there = [memory.title for memory in store.recent(looking(), limit=COUNT)]
-            problems = store.check()
+            problems = store.check(None)
         wrong = [title for title in there if title not in {f"title {number}" for number in range(COUNT)}]
         results.append((COUNT - len(there), sum(told), len(problems), wrong))
         shutil.rmtree(path.parent)
@@ -142,7 +142,7 @@ def test_forgetting_erases_the_damaged_log(crashed, tmp_path):
     with contextlib.closing(SqliteStore.open(path)) as store:
         assert 1 == len([*path.parent.glob("*.damaged-*")])
         store.forget([1], looking(), now=NOW)
-        (problem,) = store.check()
+        (problem,) = store.check(None)
 
     assert [] == [*path.parent.glob("*.damaged-*")]
     assert problem.endswith(f"accept the loss with `beaver doctor --accept-loss {path}`.")

@@ -71,7 +71,7 @@ class Stores(RuleBasedStateMachine):
         self.index = {owner: {} for owner in OWNERS}
 
     def teardown(self):
-        problems = self.store.check()
+        problems = self.store.check(None)
         self.store.close()
         self.data.close()
         assert [] == problems

@@ -63,7 +63,7 @@ while code != 0:
     with opened() as engine:
         now = Filters(owners=(owner,), now=engine._clock.now())
         here = [(each.title, each.superseded_by) for each in engine.store.recent(now, limit=9)]
-        problems = engine.store.check()
+        problems = engine.store.check(None)
     found.append([code, here, problems])
 print(json.dumps(found))
 """

@@ -20,7 +20,7 @@ from beaver_memory.runtime.profile import InMemoryLocation, Profile, RuntimeServ
 from beaver_memory.runtime.turn_content import TurnContent, Unreadable
 from beaver_memory.store.in_memory import Database
 from beaver_memory.store.turn_queue import LEASE, LONGEST_PAUSE, MOST_ATTEMPTS
-from beaver_memory.views import View
+from beaver_memory.views import ALL_PROJECTS, View
 from beaver_toolkit.redaction.redactor import Finding
 
 ANN = Owner(user="ann")
@@ -51,7 +51,9 @@ class Process:
         return [(each.outcome, "" if each.outcome == "stored" else each.reason) for each in items]
 
     def waiting(self):
-        return [(each.turn, each.attempts, each.error) for each in self.store.queue.waiting(ANN, limit=99)]
+        return [
+            (each.turn, each.attempts, each.error) for each in self.store.queue.waiting(ANN, ALL_PROJECTS, limit=99)
+        ]
 
     def memories(self):
         found = self.store.recent(Filters(view=View(owners=(ANN,), now=self.clock.now()), lapsed=True), limit=99)
@@ -112,7 +114,7 @@ def test_what_a_row_holds(process):
     secret = make_canary().secret.reveal()
     process.put(f"<private>diary</private> The key is {secret}.", "x" * 30_000, outcomes=[
         ToolOutcome(tool="bash", command=f"login {secret}", files=(f"/{secret}",))])  # fmt: skip
-    (row,) = process.store.queue.waiting(ANN, limit=9)
+    (row,) = process.store.queue.waiting(ANN, ALL_PROJECTS, limit=9)
     assert [False, False, True] == [each in row.content for each in ("diary", secret, "[redacted: held secret]")]
     assert len(row.content) < 21_000
     (report,) = process.turns.capture(HERE, limit=9)
@@ -197,7 +199,7 @@ def test_a_poison_turn(process, database, clock, monkeypatch):
         clock.advance(LONGEST_PAUSE.total_seconds())
     assert [("t1", MOST_ATTEMPTS, "ValueError")] == process.waiting()
     assert (True, ["queue_parked"]) == (
-        process.store.queue.waiting(ANN, limit=1)[0].is_parked,
+        process.store.queue.waiting(ANN, ALL_PROJECTS, limit=1)[0].is_parked,
         process.report.degradations,
     )
     monkeypatch.undo()
@@ -224,7 +226,7 @@ def test_a_forgotten_memory_does_not_come_back(process, monkeypatch):
 def test_a_dropped_turn(process):
     """A turn that the user drops is not captured."""
     process.put(SISTER)
-    (row,) = process.turns.waiting(ANN)
+    (row,) = process.turns.waiting(ANN, ALL_PROJECTS)
     assert ([True, False], []) == ([process.turns.drop(ANN, row.key) for _ in range(2)], process.capture())
 
 
@@ -234,7 +236,7 @@ def test_a_damaged_row(process, database):
     ((key, row),) = database.tables[ANN].waiting.items()
     database.tables[ANN].waiting[key] = attrs.evolve(row, content=row.content.replace("Lisbon", "Lisbom"))
     assert ([], [("t1", 1, "Unreadable")]) == (process.capture(), process.waiting())
-    assert process.store.queue.waiting(ANN, limit=1)[0].is_parked
+    assert process.store.queue.waiting(ANN, ALL_PROJECTS, limit=1)[0].is_parked
 
 
 class Crash(BaseException):

@@ -318,6 +318,8 @@ class Operations:
     def inspect(self, request: InspectionRequest) -> InspectionReport:
         """Return figures about the memory."""
         store = self.engine.store
+        if request.embeddings:
+            self.engine.serve_home()
         owners = () if request.owners is not None and not request.every_owner else tuple(self.engine.owners())
         return InspectionReport(
             count=sum(map(store.count, owners if request.owners is None else request.owners)),

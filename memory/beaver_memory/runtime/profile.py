@@ -108,7 +108,7 @@ class SqliteLocation:
     @property
     def reach(self) -> Reach:
         """The part of the database that is the process's own: all of it, unless other projects use it."""
-        return EVERYTHING if self.database_path is None else Reach(self.tenant, self.project)
+        return Reach(self.tenant, self.project) if self.is_given else EVERYTHING
 
     @property
     def database(self) -> Path:

@@ -34,6 +34,8 @@ class Recovery:
 
     def recover(self, request: RecoverRequest, progress: Progress | None = None) -> RecoverReport:
         """Embed all memories of the owners in a request, and build their indexes."""
+        if request.embed:
+            self._engine.serve_home()
         embedded = 0
         while request.embed and (done := self._embed_batch(request.owners)):
             embedded += done
@@ -44,6 +46,7 @@ class Recovery:
         """Embed some memories of the owners in a request, and count those that wait."""
         if self._embedder is None:
             return EmbedReport()
+        self._engine.serve_home()
         done = self._engine.embed(limit=request.limit, owners=request.owners) if request.limit else 0
         left = self._engine.pending(request.owners)
         return EmbedReport(embedded=done, pending=left, embedder=self.embedder_name or "")

@@ -298,7 +298,7 @@ class SingleStore(MemoryStore, Protocol):
         """Return the rows that have a version above `after`, in order of versions, at most `limit`."""
 
     def pending(self, owner: Owner, model: str, project: Project) -> int:
-        """Return how many live memories of an owner, global ones and those of a project, have no embedding by `model`."""
+        """Return how many live memories of an owner lack an embedding by `model`: of a project, and global ones."""
 
     def unembedded(self, owner: Owner, model: str, project: Project, *, limit: int) -> list[tuple[int, str]]:
         """Return ids and texts of the memories that `pending` counts, newest first."""

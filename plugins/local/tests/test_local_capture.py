@@ -19,6 +19,7 @@ from beaver_hooks_local.errors import CommandRefused
 from beaver_hostspecs import Actors, CommandContext, Services
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.records import Owner
+from beaver_memory.views import ALL_PROJECTS
 
 SISTER = "My sister Anna lives in Lisbon with her two kids."
 QUESTION = "Where does my sister Anna live?"
@@ -346,7 +347,9 @@ async def test_what_another_process_erases_stays_erased(make_host, tmp_path):
             engine.erase_owner(ann)
             after = await say(host, QUESTION, results=[{"output": "Nothing was found.", "external": True}])
             await say(host, "What is the time?")
-            waiting = [each.content for store in engine.stores for each in store.queue.waiting(ann, limit=10)]
+            waiting = [
+                each.content for store in engine.stores for each in store.queue.waiting(ann, ALL_PROJECTS, limit=10)
+            ]
 
     assert (True, False) == (SISTER in shown(before), "Lisbon" in shown(after))
     said = [[each["text"] for each in json.loads(content)["said"]] for content in waiting]

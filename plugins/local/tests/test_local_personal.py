@@ -23,7 +23,6 @@ from beaver_hostspecs.testing import FrozenClock
 from beaver_memory.embedding.protocol import Identity
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import PersonalStoreError, StoreError
-from beaver_memory.filters import Filters
 from beaver_memory.layers import Personal
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
@@ -34,7 +33,8 @@ from beaver_memory.store.joint import PERSONAL_IDS
 from beaver_memory.store.personal import REST_SECONDS, PersonalStore
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import SqliteStore
-from beaver_memory.views import View
+from beaver_memory.testing.store_cases.kit import looking
+from beaver_memory.views import ALL_PROJECTS
 
 ANN = Owner(user="ann")
 TEA = "Ann drinks green tea in the morning."
@@ -335,7 +335,7 @@ def joint(folder, clock=None, **options):
 
 
 def seen(**more):
-    return Filters(view=View(owners=(ANN,), now=NOW), **more)
+    return looking(**{"owners": (ANN,), "now": NOW} | more)
 
 
 def answers(engine, **more):
@@ -373,13 +373,13 @@ def test_what_is_done_beside_searching_is_done_in_both(tmp_path):
         stats = engine.stats()
         assert [NOW] * 4 == [each.last_accessed_at for each in engine.get(ids, seen())]
         assert (4, sorted(ids), [ANN]) == (
-            engine.store.count(ANN), sorted(engine.store.ids(ANN)), engine.store.owners(),
+            engine.store.count(ANN), sorted(engine.store.ids(ANN)), engine.store.owners(None),
         )  # fmt: skip
         assert (4, [4], {"project": 2, "person": 2}, 1) == (
             stats["memories"], [*stats["embeddings"].values()], stats["databases"], stats["owners"],
         )  # fmt: skip
-        assert (4, [], 4) == (engine.reindex(), engine.store.check(), engine.store.drop_vectors(KEY))
-        assert 4 == engine.store.pending(None, KEY)
+        assert (4, [], 4) == (engine.reindex(), engine.store.check(None), engine.store.drop_vectors(KEY))
+        assert 4 == engine.store.pending(None, KEY, ALL_PROJECTS)
     indexes = [[*(tmp_path / each / "index").glob("*.index")] for each in ("project", "person")]
     assert [1, 1] == [len(each) for each in indexes]
 
@@ -574,7 +574,7 @@ def test_a_check_names_the_database(tmp_path):
         engine.add(map(said, range(4)))
         with contextlib.closing(apsw.Connection(str(tmp_path / "person" / "memory.db"))) as connection:
             connection.execute("UPDATE owners SET live = live + 1")
-        (found,) = engine.store.check()
+        (found,) = engine.store.check(None)
         assert found.startswith(f"{tmp_path / 'person' / 'memory.db'}: 1 of ")
 
 
@@ -644,7 +644,7 @@ def test_two_projects_write_at_once(tmp_path):
     assert [0, 0] == [each.wait(timeout=60) for each in writers]
     with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as store:
         found = store.recent(seen(), limit=500)
-        assert [] == store.check()
+        assert [] == store.check(None)
     wanted = sorted(f"{name} {number}" for name in ("one", "two", "both") for number in range(25))
     assert (wanted, {1, 2}) == (sorted(each.title for each in found), {each.mention_count for each in found})
     for name in ("one", "two"):
@@ -700,5 +700,5 @@ def test_damaged_rows_of_both_databases(tmp_path):
                 connection.execute("UPDATE observations SET title = 'another'")
         assert ids == {each.id for each in engine.store.damaged(ANN)}
         assert sorted(ids) == engine.store.damaged_among(sorted(ids), seen())
-        named = [each.partition("Memory ")[2].partition(" fails")[0] for each in engine.store.check()]
+        named = [each.partition("Memory ")[2].partition(" fails")[0] for each in engine.store.check(None)]
         assert sorted(ids) == sorted(int(each) for each in named if each)

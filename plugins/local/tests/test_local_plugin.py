@@ -27,6 +27,7 @@ from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_canary, 
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.errors import EngineError, RuntimeNotOpen
 from beaver_memory.search.formulas import FORMULAS
+from beaver_memory.views import Reach
 
 STABLE = "Billing is deployed from the branch stable."
 MEETING = "Billing is deployed from the branch stable, as decided in meeting {}, whatever the wiki says."
@@ -291,7 +292,7 @@ async def test_recalls_are_noted(make_host):
         await write(host)
         await run_turn(host)
     async with make_host(plugin := make_plugin()):
-        sight = Visibility.of_turn(make_turn(user="ann", trust="full"))
+        sight = Visibility.of_turn(make_turn(user="ann", trust="full"), Reach())
         (found,) = plugin.memory.operations.engine.get([1], sight.filters(plugin.memory.clock.now()))
 
     assert found.last_accessed_at is not None

@@ -18,6 +18,7 @@ from beaver_memory.embedding.protocol import Identity, TokenEmbedding
 from beaver_memory.errors import StoreError
 from beaver_memory.layers import Layer
 from beaver_memory.records import NewMemory, Owner, SessionSummary
+from beaver_memory.views import Reach
 
 STABLE = "The billing service is deployed from the branch stable."
 QUESTION = "From which branch is the billing service deployed?"
@@ -119,7 +120,9 @@ def test_writes_are_seen_at_once(place):
     place.ask()
     other = place.add("The branch stable of the billing service is protected.")
     after = place.ask("And why is it so?")
-    place.engine.forget([id_, other], Visibility.of_turn(make_turn(user="ann", trust="full")).own(place.clock.now()))
+    place.engine.forget(
+        [id_, other], Visibility.of_turn(make_turn(user="ann", trust="full"), Reach()).own(place.clock.now())
+    )
 
     assert "memory_changed" == after.decision.reason
     assert () == place.ask("And why is it so?").references
@@ -443,10 +446,10 @@ def test_last(place):
     skipped = place.ask("ok").decision
 
     assert attrs.evolve(recall, skipped=skipped) == place.recaller.last(
-        Visibility.of_turn(make_turn(user="ann", trust="full"))
+        Visibility.of_turn(make_turn(user="ann", trust="full"), Reach())
     )
     assert abs(sum(recall.hits[0].shares.values()) - recall.hits[0].score) < 1e-4
-    assert None is place.recaller.last(Visibility.of_turn(make_turn(user="bob", trust="full")))
+    assert None is place.recaller.last(Visibility.of_turn(make_turn(user="bob", trust="full"), Reach()))
 
 
 @pytest.mark.parametrize("what", ["summaries", "recent"])

@@ -130,7 +130,8 @@ class Process:
 
     def sight(self, cell):
         return Visibility.of_command(
-            CommandContext(user=cell.user, scope=self.scope, session=cell.canary("session"), trust=Trust.FULL)
+            CommandContext(user=cell.user, scope=self.scope, session=cell.canary("session"), trust=Trust.FULL),
+            self.plugin.memory.home,
         )
 
     @contextlib.asynccontextmanager
@@ -175,20 +176,15 @@ class World:
 
     def place(self, tenant, project):
         if self.store == "postgres":
-            return {"store": {"postgres": {**self.schema, "tenant": tenant, "project": project}}}
-        if self.store == "file":
-            return {"databasePath": str(self.folder / "memory.db")}
-        return {}
+            return {"project": project, "store": {"postgres": {**self.schema, "tenant": tenant}}}
+        return {"project": project, "databasePath": str(self.folder / "memory.db")} if self.store == "file" else {}
 
     def scope(self, tenant):
         # A file has no tenant of its own: one is named by the turns, and one is that of turns that name none.
         return Scope() if self.store == "postgres" or tenant == TENANTS[0] else Scope(tenant=tenant)
 
 
-CROSSES = pytest.mark.xfail(strict=True, reason="stores know no project, and ask for the rows of all of them")
-
-
-@pytest.fixture(params=[pytest.param(each, marks=CROSSES) for each in ("files", "file", "postgres")])
+@pytest.fixture(params=["files", "file", "postgres"])
 def world(request, tmp_path):
     server = Embeddings()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -291,7 +287,8 @@ def sent(name, **fields):
 
 
 async def queue(process, cell):
-    return str(await process.plugin.serve(lambda memory: memory.operations.turns.waiting(process.sight(cell).owner)))
+    sight = process.sight(cell)
+    return str(await process.plugin.serve(lambda memory: memory.operations.turns.waiting(sight.owner, sight.project)))
 
 
 async def asked_to_forget(process, cell):
@@ -354,10 +351,12 @@ DOORS = {
 
 async def upkeep(process):
     """Capture what is due, and embed and index what is there."""
-    turns = process.plugin.memory.operations.turns
+    operations, turns = process.plugin.memory.operations, process.plugin.memory.operations.turns
     for place in await asyncio.to_thread(turns.due, process.plugin.memory.clock.now()):
         await asyncio.to_thread(turns.capture, place, limit=10)
-    await process.plugin.runtime.recover(requests.RecoverRequest(reindex=True))
+    while await asyncio.to_thread(operations.embed_some):
+        pass
+    await process.plugin.runtime.recover(requests.RecoverRequest(embed=False, reindex=True))
 
 
 # --- The suite --------------------------------------------------------------------------------------------------------

@@ -228,7 +228,7 @@ class Connector:
 
     @contextlib.contextmanager
     def _serving(self) -> Iterator[None]:
-        """Open the database before its first use; report the first failure of a kind, and the first success after it."""
+        """Open the database before its first use; report the first failure of a kind and the first success after it."""
         self._verify()
         try:
             self._ensure_open()

@@ -9,7 +9,7 @@ from beaver_memory.records import Memory, Owner, Store
 from beaver_memory.store.protocol import Analysed, SingleStore
 from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, as_stored, looking, new, using
 from beaver_memory.testing.store_cases.reference import may_be_seen
-from beaver_memory.views import View
+from beaver_memory.views import ALL_PROJECTS
 
 ANN, BOB, OTHER = Owner(user="ann"), Owner(user="bob"), Owner(tenant="other", user="ann")
 NOBODY = Owner(user="nobody")
@@ -43,6 +43,7 @@ FILTERS: tuple[dict[str, Any], ...] = (
     {"scopes": ("session",)},
     {"scopes": ("global", "project")},
     {"project": "p"},
+    {"project": None},
     {"session": "s1"},
     {"agent": "x"},
     {"sources": ("user",)},
@@ -92,7 +93,7 @@ def filters_alone_and_in_pairs(open_store: OpenStore) -> None:
         for number, (one, other) in enumerate(itertools.combinations_with_replacement(FILTERS, 2)):
             # A pair has the owners of the filter that names them.
             fields: dict[str, Any] = {"owners": _OWNERS, "now": NOW} | one | other
-            filters, about = Filters(view=View(), **fields), f"{one} and {other}"
+            filters, about = looking(**fields), f"{one} and {other}"
             wanted = [memory for memory in everything if may_be_seen(memory, filters)]
             wanted.sort(key=lambda memory: (memory.created_at, memory.id), reverse=True)
             for question in _QUESTIONS if one is other else (_QUESTIONS[number % len(_QUESTIONS)],):
@@ -156,9 +157,9 @@ def owners_are_apart(open_store: OpenStore) -> None:
         agree([first], [row.id for row in store.changed(one, 0, limit=9)], "changed")
         agree([first], [row.id for row in store.vectors(one, "m", 0, limit=9)], "vectors")
         agree([], store.vectors(other, "m", 0, limit=9), "vectors of the other one")
-        agree([second], [id_ for id_, _ in store.unembedded(other, "m", limit=9)], "unembedded")
+        agree([second], [id_ for id_, _ in store.unembedded(other, "m", ALL_PROJECTS, limit=9)], "unembedded")
         agree((1, 1, 0), (store.count(one), store.count(other), store.count(NOBODY)), "count")
-        agree([one, other], store.owners(), "owners")
+        agree([one, other], store.owners(None), "owners")
 
 
 CASES = (filters_alone_and_in_pairs, a_hidden_memory_is_hidden_everywhere, owners_are_apart)

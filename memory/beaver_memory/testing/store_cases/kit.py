@@ -12,7 +12,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.records import Memory, NewMemory
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.protocol import Analysed, SingleStore
-from beaver_memory.views import View
+from beaver_memory.views import ALL_PROJECTS, View
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _LONGEST = 2_000
@@ -100,8 +100,10 @@ def as_stored(memory: NewMemory, id_: int) -> Memory:
 
 
 def looking(**fields: Any) -> Filters:
-    """Return filters, an hour after `NOW` unless they have a time of their own."""
-    return Filters(view=View(), **{"now": NOW + timedelta(hours=1)} | fields)
+    """Return filters from fields of a view and of conditions; of all projects, an hour after `NOW`, unless given."""
+    of_view = {name: value for name, value in fields.items() if name in attrs.fields_dict(View)}
+    conditions = {name: value for name, value in fields.items() if name not in of_view}
+    return Filters(view=View(**{"project": ALL_PROJECTS, "now": NOW + timedelta(hours=1)} | of_view), **conditions)
 
 
 def titles(memories: Iterable[Memory]) -> list[str]:

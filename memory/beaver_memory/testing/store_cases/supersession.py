@@ -28,7 +28,7 @@ def supersession(open_store: OpenStore) -> None:
         entry = Change(event="DELETE", at=LATER, old=old, new={"valid_until": AT, "superseded_by": kept.id})
         agree([Change(event="ADD", at=NOW), entry], store.history(leeds, looking(lapsed=True)), "history")
         agree([tea, kept.id, york, leeds], [row.id for row in store.changed(Owner(), 0, limit=9)], "new versions")
-        agree([], store.check(), "problems")
+        agree([], store.check(None), "problems")
 
 
 def supersession_by_a_known_memory(open_store: OpenStore) -> None:
@@ -68,7 +68,7 @@ def forgotten_successor(open_store: OpenStore) -> None:
         agree(entry, store.history(leeds, looking(lapsed=True))[-1])
         agree(["Rome"], titles(store.recent(looking(), limit=9)), "what holds")
         agree([leeds, york, rome], store.forget([leeds, york, rome], looking(lapsed=True), now=LATER))
-        agree([], store.check(), "problems")
+        agree([], store.check(None), "problems")
 
 
 CASES = (supersession, supersession_by_a_known_memory, supersession_of_others, forgotten_successor)

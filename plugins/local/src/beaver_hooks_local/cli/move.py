@@ -46,8 +46,7 @@ def move_global(shell: Shell, *, user: str | None, dry: bool, as_json: bool) -> 
     New ones are kept there anyway; earlier versions kept them with the project. A moved memory has another id, and its
     history begins anew.
     """
-    owners = None if user is None else [OwnerOptions(user=user).sight.owner]
-    moved = ask_long(shell, lambda memory, bar: _moved(memory, owners, bar, dry=dry), wrote=True)
+    moved = ask_long(shell, lambda memory, bar: _moved(memory, user, bar, dry=dry), wrote=True)
     if as_json:
         say_json({"dry_run": dry, "moved": [_json(each) for each in moved]})
     elif not moved:
@@ -60,8 +59,9 @@ def move_global(shell: Shell, *, user: str | None, dry: bool, as_json: bool) -> 
         say(f"Moved {counted(len(moved), 'memory')}; all of your projects find them.")
 
 
-def _moved(memory: LocalMemory, owners: list[Owner] | None, bar: Bar, *, dry: bool) -> list[MovedMemory]:
-    if owners is None:
+def _moved(memory: LocalMemory, user: str | None, bar: Bar, *, dry: bool) -> list[MovedMemory]:
+    owners = [] if user is None else [OwnerOptions(user=user).here(memory).owner]
+    if user is None:
         request = InspectionRequest(owners=(), every_owner=True, embeddings=False, figures=False)
         owners = list(memory.operations.inspect(request).owners)
     return [each for owner in owners for each in _pages(memory, owner, bar, dry=dry)]

@@ -113,7 +113,7 @@ class Recaller:
         Raises:
             StoreError: the store cannot be read.
         """
-        sight = Visibility.of_turn(turn)
+        sight = Visibility.of_turn(turn, self._operations.location)
         if left_out := hidden_stores(sight.trust):
             report.decision("trust", "left_out", f"stores: {', '.join(left_out)}")
         said = self._read(turn)
