@@ -43,7 +43,6 @@ COMMANDS = {
     "check": Row(),
     "completion": Row(("bash",)),
     "config get": Row(),
-    "config migrate": Row(),
     "config set": Row(("host.background", "true")),
     "config unset": Row(("plugins.disabled",)),
     "curated edit": Row(("user",), "profile", "profile"),
