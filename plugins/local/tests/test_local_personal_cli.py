@@ -10,8 +10,6 @@ from processes import environment, run_beaver
 
 from beaver_memory.embedding.catalog import KNOWN
 from beaver_memory.embedding.models import MANIFEST, folder_of, list_models, manifest_of
-from beaver_memory.engine import MemoryEngine
-from beaver_memory.records import NewMemory, Owner
 from beaver_memory.store.joint import PERSONAL_IDS
 
 WHEELS = Path(os.environ.get("BEAVER_MODEL_WHEELS", Path(__file__).parents[3] / "build" / "model-wheels"))
@@ -46,17 +44,6 @@ def beaver(own_home):
 
 def plugin_folder(folder):
     return folder / ".beaver" / "plugins" / "local"
-
-
-@pytest.fixture
-def earlier(own_home):
-    """The project `one` as an earlier version left it: what holds everywhere lies in its database."""
-    with MemoryEngine.open(plugin_folder(own_home / "one")) as engine:
-        engine.add([
-            NewMemory(title=TEA, pinned=True), NewMemory(title=BRANCH, scope="project", project="one"),
-            NewMemory(title="Bob drinks coffee.", owner=Owner(user="bob")),
-        ])  # fmt: skip
-        engine.remember(NewMemory(title=TEA))
 
 
 def titles(ran):
@@ -125,35 +112,6 @@ def test_a_damaged_database_of_the_person(beaver, own_home):
     assert (6, True) == (refused.code, f"{said} Memories of scope `global` are kept there" in refused.err)
     assert (1, f"{said}\n") == (checked.code, checked.out)
     assert [BRANCH] == titles(beaver("one", "list", "--json"))
-
-
-def test_what_an_earlier_version_left_is_moved_on_command(beaver, own_home, earlier):
-    """It is listed first, then moved with its mentions, users and marks, and found in the other project."""
-    listed = beaver("one", "move-global", "--dry-run")
-    before = titles(beaver("two", "list", "--json"))
-    moved = beaver("one", "move-global")
-    again = beaver("one", "move-global", "--json")
-    (tea,) = beaver("two", "list", "--json").json["memories"]
-    bobs = titles(beaver("two", "list", "--user", "bob", "--json"))
-    assert (
-        f"[1] {TEA}\n[3] Bob drinks coffee.\nNothing was moved; without --dry-run 2 memories would be.\n" == listed.out
-    )
-    assert ([], (TEA, 2, True), {TEA, "Bob drinks coffee."}) == (
-        before, (tea["title"], tea["mention_count"], tea["pinned"]), {*bobs},
-    )  # fmt: skip
-    assert f"[1] is [{FIRST}] now: {TEA}" == moved.out.splitlines()[0]
-    assert ({"dry_run": False, "moved": []}, 0) == (again.json, again.code)
-    assert [BRANCH] == [each["title"] for each in beaver("one", "list", "--json").json["memories"] if each["id"] == 2]
-    files = [each for each in plugin_folder(own_home / "one").rglob("*") if each.is_file()]
-    assert [] == [each.name for each in files if b"green tea" in each.read_bytes()]
-
-
-def test_one_users_memories_are_moved(beaver, earlier):
-    """With --user only theirs are moved; where there is one database, nothing is."""
-    moved = beaver("one", "move-global", "--user", "bob", "--json").json["moved"]
-    nothing = beaver(".", "move-global")
-    assert [(3, FIRST)] == [(each["id"], each["moved_to"]) for each in moved]
-    assert (0, True) == (nothing.code, nothing.out.startswith("There is nothing to move"))
 
 
 # --- Models -------------------------------------------------------------------------------------------------------------
