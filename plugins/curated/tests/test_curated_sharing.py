@@ -145,9 +145,11 @@ async def test_a_named_folder_holds_both(tmp_path, person):
     plugin, named = Curated(), tmp_path / "named"
     plugin.configure(
         Setup(
-            settings=CuratedSettings(folder=str(named)), state_folder=tmp_path / "state", person_folder=person,
+            settings=CuratedSettings(folder=str(named)),
+            state_folder=tmp_path / "state",
+            person_folder=person,
             report=RecordingReport(),
-        )  # fmt: skip
+        )
     )
     await plugin.start()
     add(plugin.service, "Likes tea.")
