@@ -215,17 +215,6 @@ def test_each_migration_is_applied_once():
     assert ([1, 2, 2], [1, 2]) == (versions, kept)
 
 
-def test_the_version_of_an_earlier_database():
-    """A database that kept its version in `user_version` keeps it in a table of its own after a migration."""
-    connection = apsw.Connection(":memory:")
-    connection.execute(FIRST)
-    connection.pragma("user_version", 1)
-    migrate(connection, [FIRST])
-    connection.pragma("user_version", 99)
-
-    assert 1 == version_of(connection)
-
-
 def test_a_migration_that_fails_changes_nothing():
     """Scripts are applied all or none."""
     connection = apsw.Connection(":memory:")

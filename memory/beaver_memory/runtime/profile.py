@@ -195,8 +195,6 @@ class RuntimeServices:
         troubles: what does not work now.
         ask_model: sends a text to a small language model and returns its answer, within a deadline of its own; `None`
             without one.
-        migrating: receives the progress when a database of an earlier version is brought to this one: its path, the
-            number of rows that are done, and of all.
     """
 
     report: Report
@@ -205,4 +203,3 @@ class RuntimeServices:
     trace: Callable[..., None] = field(default=lambda _event, /, **_facts: None, repr=False)
     troubles: Troubles = field(factory=Troubles)
     ask_model: Callable[[str], object] | None = field(default=None, repr=False)
-    migrating: Callable[[Path, int, int], object] = field(default=lambda _path, _done, _total: None, repr=False)

@@ -20,10 +20,8 @@ from beaver_memory.store.sqlite.damage import Damage
 from beaver_memory.store.sqlite.owners import OwnerNumbers
 from beaver_memory.store.sqlite.preparation import (
     PACKAGE,
-    Migrating,
     make_unless_there_is_a_log,
     prepare,
-    silently,
     view,
 )
 from beaver_memory.store.sqlite.row_sums import register
@@ -60,7 +58,6 @@ class Connector:
         scripts: the migrations, oldest first; the store's own unless given.
         patience: how many seconds opening and reading wait for other processes that lock the file; writing always waits
             long.
-        migrating: receives the progress when a database of an earlier version is brought to this one.
         damage: notes rows that fail their checksums.
         lost: receives the number of acknowledged commits that are missing, whenever more are.
     """
@@ -71,12 +68,10 @@ class Connector:
         scripts: Sequence[str] | None = None,
         *,
         patience: float = PATIENCE,
-        migrating: Migrating = silently,
         damage: Damage | None = None,
         lost: LossTold = bool,
     ) -> None:
         self._path = path
-        self._migrating = migrating
         self._patience = patience
         self._scripts = read_migrations(PACKAGE) if scripts is None else tuple(scripts)
         self._files = ClearingFiles()
@@ -230,7 +225,7 @@ class Connector:
     def _prepared(self) -> apsw.Connection:
         connection = self._connection("writer")
         try:
-            self.identity = prepare(connection, self._path, self._scripts, self.identity, self._migrating)
+            self.identity = prepare(connection, self._path, self._scripts, self.identity)
         except BaseException:
             connection.close()
             raise

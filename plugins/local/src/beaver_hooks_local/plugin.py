@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from beaver_hooks_local.settings import PATH, LocalSettings
 from beaver_hooks_local.trace_file import TraceFile
-from beaver_hooks_local.upgrade_bar import UpgradeBar
 from beaver_hostspecs import (
     Answer,
     Clock,
@@ -280,7 +279,6 @@ class Local:
             clock=self._clock,
             trace=self._trace(),
             troubles=self._troubles,
-            migrating=UpgradeBar(),
             ask_model=ask_model,
         )
         return make_runtime(self.settings, self.setup, services)
