@@ -8,17 +8,14 @@ import attrs
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "tests"))
 
-from case_files import cases  # noqa: E402 - found by the path above
+from case_files import cases, unbroken  # noqa: E402 - found by the path above
 
 OPEN, CLOSE = "\u27e6", "\u27e7"
 """The marks around the credential in a text."""
 
-BREAK = "\u00a6"
-"""A mark inside credentials, so that no program takes the files for a leak; it is no part of the text."""
-
 
 def _unbroken(texts: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(each.replace(BREAK, "") for each in texts)
+    return tuple(map(unbroken, texts))
 
 
 @attrs.frozen(kw_only=True)

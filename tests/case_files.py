@@ -4,11 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
+import attrs
 import cattrs
 
 from beaver_toolkit import strict_json
 
 T = TypeVar("T")
+BREAK = "\u00a6"
+"""A mark inside each made-up credential of a file, so that no program takes the file for a leak."""
 
 
 class WrongCase(ValueError):
@@ -23,6 +26,18 @@ def cases(path: Path, kind: type[T]) -> tuple[T, ...]:
     """
     lines = enumerate(path.read_bytes().splitlines(), 1)
     return tuple(_case(line, kind, f"{path}:{number}") for number, line in lines)
+
+
+def rows(path: Path, *fields: str) -> list[Any]:
+    """Return the values of the fields of each line, as `pytest.mark.parametrize` takes them."""
+    kind = attrs.make_class("Row", fields)
+    found = (attrs.astuple(each, recurse=False) for each in cases(path, kind))
+    return [each if len(fields) > 1 else each[0] for each in found]
+
+
+def unbroken(text: str) -> str:
+    """Return a text with its credentials as they are."""
+    return text.replace(BREAK, "")
 
 
 def _case(line: bytes, kind: type[T], place: str) -> T:
