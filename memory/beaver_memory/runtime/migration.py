@@ -142,7 +142,7 @@ class Migration:
         for part in self._parts:
             mine = [(id_, mark) for id_, mark in missing.items() if mark.part is part]
             for page in _pages(sorted(mine, key=lambda each: each[1].version)):
-                copies = map(self._renamed, self._copies(part, owner, dict(page)))
+                copies = map(self._in_tenant, self._copies(part, owner, dict(page)))
                 self._target.restore(self._named(owner), [*copies])
                 self._done += len(page)
                 self._progress(self._done, self._total, "copying")
@@ -224,7 +224,7 @@ class Migration:
             rows = [row for row in changed_rows(part.store, owner) if is_copied(part, row)]
             for page in _pages(rows):
                 for copy in self._page(part, owner, page):
-                    found[copy.row.id] = digest_of_copy(self._renamed(copy))
+                    found[copy.row.id] = digest_of_copy(self._in_tenant(copy))
                     if copy.memory is not None and not copy.history and copy.added_at == copy.memory.updated_at:
                         unchanged.add(copy.row.id)
             for model in self._models:
@@ -256,7 +256,7 @@ class Migration:
             else:
                 yield self._copied(part, row, memory, filters)
 
-    def _renamed(self, copy: MemoryCopy) -> MemoryCopy:
+    def _in_tenant(self, copy: MemoryCopy) -> MemoryCopy:
         """Return a copy with the owner and the project that it gets in the tenant."""
         memory = copy.memory
         if memory is None:

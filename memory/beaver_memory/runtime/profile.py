@@ -121,9 +121,9 @@ class SqliteLocation:
         return self.database_path is not None
 
     @property
-    def model_folders(self) -> tuple[Path, ...]:
-        """The folders of embedding models: that of the person, then the one where an earlier version installed them."""
-        return self.person_folder, self.state_folder
+    def model_folder(self) -> Path:
+        """The folder of embedding models."""
+        return self.person_folder
 
 
 @attrs.frozen(kw_only=True)
@@ -133,7 +133,7 @@ class InMemoryLocation:
     Attributes:
         database: the rows, which other memories of the process may share; empty ones unless given.
         state_folder: holds the record of the model last in use; `None` for no record.
-        model_folders: the folders of embedding models.
+        model_folder: the folder of embedding models.
         project: the name of the project; `None` outside of any.
         reach: the part of the database that is the process's own.
     """
@@ -141,7 +141,7 @@ class InMemoryLocation:
     tenant: ClassVar[str] = ""
     database: "Database | None" = None
     state_folder: Path | None = None
-    model_folders: tuple[Path, ...] = (NOWHERE,)
+    model_folder: Path = NOWHERE
     project: str | None = None
     reach: Reach = EVERYTHING
 
@@ -193,9 +193,9 @@ class PostgresLocation:
         return True
 
     @property
-    def model_folders(self) -> tuple[Path, ...]:
-        """The folders of embedding models."""
-        return self.person_folder, self.state_folder
+    def model_folder(self) -> Path:
+        """The folder of embedding models."""
+        return self.person_folder
 
 
 Location = SqliteLocation | InMemoryLocation | PostgresLocation

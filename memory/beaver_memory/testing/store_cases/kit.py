@@ -101,9 +101,9 @@ def as_stored(memory: NewMemory, id_: int) -> Memory:
 
 def looking(**fields: Any) -> Filters:
     """Return filters from fields of a view and of conditions; of all projects, an hour after `NOW`, unless given."""
-    of_view = {name: value for name, value in fields.items() if name in attrs.fields_dict(View)}
-    conditions = {name: value for name, value in fields.items() if name not in of_view}
-    return Filters(view=View(**{"project": ALL_PROJECTS, "now": NOW + timedelta(hours=1)} | of_view), **conditions)
+    given = {"project": ALL_PROJECTS, "now": NOW + timedelta(hours=1)} | fields
+    of_view: dict[str, Any] = {name: value for name, value in given.items() if name in attrs.fields_dict(View)}
+    return Filters(view=View(**of_view), **{name: value for name, value in fields.items() if name not in of_view})
 
 
 def titles(memories: Iterable[Memory]) -> list[str]:

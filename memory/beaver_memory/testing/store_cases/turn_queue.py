@@ -123,7 +123,13 @@ def erased_turns(open_store: OpenStore) -> None:
         )
         for place in places:
             store.queue.put(_turn("t", place))
-        agree((1, 0), (store.queue.erase(ANN, ALL_PROJECTS, "s1"), store.queue.erase(ANN, ALL_PROJECTS, "s1")))
+        agree(
+            (1, 0),
+            (
+                store.queue.erase(ANN, ALL_PROJECTS, "s1"),
+                store.queue.erase(ANN, ALL_PROJECTS, "s1"),
+            ),
+        )
         agree(
             [0, 1, 1, 1],
             [len([t for t in store.queue.waiting(p.owner, ALL_PROJECTS, limit=9) if t.place == p]) for p in places],
@@ -151,7 +157,10 @@ def turns_of_a_project(open_store: OpenStore) -> None:
         agree(6, len(store.queue.sessions(now, EVERYTHING, limit=9)))
         for place in places:
             store.queue.postpone(store.queue.claim(place, now, limit=9), None, "locked")
-        agree((1, 2), (store.queue.retry(acme, "p", now), store.queue.retry(acme, ALL_PROJECTS, now)))
+        agree(
+            (1, 2),
+            (store.queue.retry(acme, "p", now), store.queue.retry(acme, ALL_PROJECTS, now)),
+        )
         agree((1, 2), (store.queue.erase(acme, "q"), store.queue.erase(acme, ALL_PROJECTS)))
         agree(3, len(store.queue.waiting(beta, ALL_PROJECTS, limit=9)))
 
