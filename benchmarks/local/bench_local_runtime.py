@@ -70,7 +70,7 @@ async def compare(runtime: MemoryRuntime, visible: Filters) -> list[float]:
 
 def named(operation: str, body: dict[str, object], visible: Filters) -> RequestEnvelope:
     """Return a request by name of the owner."""
-    source = Source(caller=Caller.OWNER, visible=visible, own=visible, owner=visible.owners[0])
+    source = Source(caller=Caller.OWNER, visible=visible, own=visible, owner=visible.view.owner)
     return RequestEnvelope(operation=operation, request=body, source=source)
 
 

@@ -234,7 +234,7 @@ def test_owners_are_apart(engine):
     ann, ben = Owner(user="ann"), Owner(user="ben")
     engine.add([*said("tea of Ann", owner=ann), *said("tea of Ben", owner=ben)])
     found = [
-        titles(engine, "tea", filters=Filters(view=View(owners=owners, now=SEEN.now)))
+        titles(engine, "tea", filters=Filters(view=View(owners=owners, now=SEEN.view.now)))
         for owners in ((ann,), (ben,), (ann, ben), ())
     ]
     assert [["tea of Ann"], ["tea of Ben"], ["tea of Ben", "tea of Ann"], []] == found
@@ -330,7 +330,7 @@ def test_a_text_that_changes_while_it_is_embedded(tmp_path):
         engine.embed(limit=1)
         key = embedder.identity.key
         assert (1, [(id_, "black coffee")]) == (
-            engine.store.pending(None, key, ALL_PROJECTS),
+            engine.store.pending(OWNER, key, ALL_PROJECTS),
             engine.store.unembedded(OWNER, key, ALL_PROJECTS, limit=9),
         )
         engine.embed()

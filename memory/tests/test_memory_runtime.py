@@ -458,7 +458,7 @@ async def test_lapsed_memories_and_stores_are_filtered(place, runtime):
     await write(runtime, "Lapses.", expires_at=later)
     await write(runtime, "Shared.", store=Store.SHARED)
     now = await titles(runtime, place.sees())
-    after = await titles(runtime, attrs.evolve(place.sees(), now=later))
+    after = await titles(runtime, place.sees().within(now=later))
     shared = await titles(runtime, place.sees(stores=[Store.SHARED]))
 
     assert ({"Lapses.", "Shared."}, {"Shared."}, {"Shared."}) == (now, after, shared)

@@ -73,7 +73,7 @@ def test_as_many_are_found_as_are_wanted(tmp_path):
 
 
 ANN, BEN = Owner(user="ann"), Owner(user="ben")
-SOCIAL = Filters(view=View(owners=(ANN, BEN), stores=("social",), now=SEEN.now))
+SOCIAL = Filters(view=View(owners=(ANN, BEN), stores=("social",), now=SEEN.view.now))
 WORDS = ("tea", "bike", "garden", "rain", "moon")
 
 said = st.lists(
@@ -96,7 +96,7 @@ def told(memories, embedder):
         for memory, then in memories:
             ids = engine.add(memory)
             engine.embed()
-            everything = Filters(view=View(owners=(memory.owner,), now=SEEN.now))
+            everything = Filters(view=View(owners=(memory.owner,), now=SEEN.view.now))
             if then == "search":
                 engine.search(Query(text="tea", filters=everything))
             elif then == "change":

@@ -98,18 +98,18 @@ class Stores(RuleBasedStateMachine):
         if old is not None:
             wanted = attrs.evolve(old, **fields)
             if wanted != old:
-                wanted = attrs.evolve(wanted, updated_at=view.now)
-            self.model[view.tenant, id_] = wanted
-        assert wanted == self.store.change(id_, view, event="UPDATE", now=view.now, **fields)
+                wanted = attrs.evolve(wanted, updated_at=view.view.now)
+            self.model[view.view.tenant, id_] = wanted
+        assert wanted == self.store.change(id_, view, event="UPDATE", now=view.view.now, **fields)
 
     @rule(ids_=st.lists(ids, max_size=3), view=VIEWS)
     def forget(self, ids_, view):
         visible = self.seen_in(view)
         gone = [id_ for id_ in dict.fromkeys(ids_) if id_ in visible]
-        assert gone == self.store.forget(ids_, view, now=view.now)
+        assert gone == self.store.forget(ids_, view, now=view.view.now)
         for id_ in gone:
-            self.model[view.tenant, id_] = attrs.evolve(visible[id_], deleted_at=view.now)
-            self.vectors.pop((view.tenant, id_), None)
+            self.model[view.view.tenant, id_] = attrs.evolve(visible[id_], deleted_at=view.view.now)
+            self.vectors.pop((view.view.tenant, id_), None)
 
     @rule(id_=ids, owner=st.sampled_from(OWNERS), data=st.binary(min_size=1, max_size=4))
     def embed(self, id_, owner, data):

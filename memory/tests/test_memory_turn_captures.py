@@ -205,7 +205,7 @@ def test_a_poison_turn(process, database, clock, monkeypatch):
     monkeypatch.undo()
     later = Process(database, clock)
     later.turns.tell_parked()
-    assert ([], 1) == (later.capture(), later.turns.retry(ANN))
+    assert ([], 1) == (later.capture(), later.turns.retry(ANN, ALL_PROJECTS))
     assert ([("stored", "")], []) == (later.capture(), later.waiting())
     assert (["queue_parked"], 1) == (later.report.degradations, later.report.recoveries)
 
@@ -220,7 +220,7 @@ def test_a_forgotten_memory_does_not_come_back(process, monkeypatch):
     process.operations.engine.forget([1], Filters(view=View(owners=(ANN,), now=process.clock.now())))
     assert ([("t2", 0, "")], [("stored", "")]) == (process.waiting(), process.capture())
     process.put(SISTER, turn="t3")
-    assert ([1, 0], []) == ([process.turns.erase(ANN, "s1") for _ in range(2)], process.waiting())
+    assert ([1, 0], []) == ([process.turns.erase(ANN, ALL_PROJECTS, "s1") for _ in range(2)], process.waiting())
 
 
 def test_a_dropped_turn(process):

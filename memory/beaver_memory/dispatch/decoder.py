@@ -26,8 +26,8 @@ OF_ALL_OWNERS = frozenset({"every_owner", "figures", "embeddings", "check", "rei
 
 NOT_YOURS = "This caller may not name it; leave it out."
 
-_FILLED_IN = (Filters, Owner)
-"""Records that `decode` puts into a request itself; no transport may."""
+_FILLED_IN = (Owner,)
+"""Records that `decode` puts into a request, unless a source that may name them has."""
 
 
 def decode(operation: Operation[T, Any], fields: Mapping[str, Any], source: Source) -> T:
@@ -194,6 +194,7 @@ def _converter() -> cattrs.Converter:
         bool: _plain(bool, "must be true or false"),
         datetime: _moment,
         Store: _choice(Store),
+        Filters: lambda filters, _: filters,  # put into the request by `decode`
     }.items():
         made.register_structure_hook(kind, hook)
     factories: dict[Callable[[Any], bool], Any] = {

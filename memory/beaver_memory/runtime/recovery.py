@@ -47,6 +47,8 @@ class Recovery:
         if self._embedder is None:
             return EmbedReport()
         self._engine.serve_home()
+        for owner in request.owners or ():
+            self._engine.serve(owner.tenant, self._location.project)
         done = self._engine.embed(limit=request.limit, owners=request.owners) if request.limit else 0
         left = self._engine.pending(request.owners)
         return EmbedReport(embedded=done, pending=left, embedder=self.embedder_name or "")
