@@ -266,7 +266,7 @@ CONDITIONS = {
     "people": st.lists(st.sampled_from(["ann", "Strasse", "nobody"]), max_size=2),
     "file": st.sampled_from(["", "/", "a", "a/c", "a/c/", "/a", "a//e"]),
     "scopes": st.lists(st.sampled_from(["session", "project", "global"]), max_size=2),
-    "project": st.sampled_from(["", "p"]),
+    "project": st.sampled_from([None, "p", ALL_PROJECTS]),
     "session": st.sampled_from(["", "s"]),
     "agent": st.sampled_from(["", "a", "b\0"]),
     "sources": st.lists(st.sampled_from(["user", "agent"]), max_size=2),

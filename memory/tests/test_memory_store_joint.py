@@ -14,7 +14,6 @@ from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.testing.store_cases import index
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
 from beaver_memory.testing.stores import STORE_CASES
-from beaver_memory.views import ALL_PROJECTS
 
 LATER = NOW + timedelta(minutes=10)
 OF_INDEXES = {check.__name__ for check in index.CASES}
@@ -52,11 +51,14 @@ class Asked(JointStore):
     def vectors(self, owner, model, after, *, limit):
         return [shown(row) for row in self.person.made().vectors(owner, model, after, limit=limit)]
 
-    def unembedded(self, owner, model, *, limit):
+    def unembedded(self, owner, model, project, *, limit):
         return [
             (PERSONAL_IDS + id_, text)
-            for id_, text in self.person.made().unembedded(owner, model, ALL_PROJECTS, limit=limit)
+            for id_, text in self.person.made().unembedded(owner, model, project, limit=limit)
         ]
+
+    def pending(self, owner, model, project):
+        return self.person.made().pending(owner, model, project)
 
     def put_vectors(self, owner, model, vectors):
         self.person.made().put_vectors(owner, model, [(id_ - PERSONAL_IDS, data) for id_, data in vectors])
