@@ -13,7 +13,7 @@ from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.rows import ANALYSED, EMBEDDED, clean, stored
 
-_FIXED = frozenset({"id", "owner", "hash", "token_count", "updated_at", "deleted_at"})
+_FIXED = frozenset({"id", "uid", "owner", "hash", "token_count", "updated_at", "deleted_at"})
 CHANGEABLE = frozenset(each.name for each in attrs.fields(Memory)) - _FIXED
 
 

@@ -75,6 +75,7 @@ class IndexRow:
         updated: likewise; for a forgotten memory, when it was forgotten.
         mentions, importance, confidence: for ranking.
         pinned: likewise.
+        uid: its name in every copy of it, 16 bytes; a forgotten memory has it, too.
     """
 
     id: int
@@ -94,6 +95,7 @@ class IndexRow:
     importance: float = 0.5
     confidence: float = 1.0
     pinned: bool = False
+    uid: bytes = field(default=b"", repr=False)
 
 
 @attrs.frozen(kw_only=True)
@@ -112,14 +114,18 @@ class MemoryStore(Protocol):
     """Keeps memories."""
 
     def add(self, items: Sequence[Analysed], *, now: datetime) -> list[int]:
-        """Store memories in one transaction; return their ids, in order."""
+        """Store memories in one transaction; return their ids, in order.
+
+        A memory without a uid, or with that of another memory of its tenant, gets a new one.
+        """
 
     def remember(self, items: Sequence[Analysed], *, now: datetime, mention: bool) -> list[Kept]:
         """Store memories that the store does not hold yet, in one transaction; return the outcome of each, in order.
 
         A stored memory is the same if it has the same words, owner, store, agent, scope, project or session of that
-        scope, and time of validity. The same memory is mentioned once more if `mention`, and expires at the later of
-        both ends.
+        scope, and time of validity; or the same owner and uid. The same memory is mentioned once more if `mention`,
+        and expires at the later of both ends. The uid of a forgotten memory, or of another owner's, is replaced by a
+        new one, as in `add`.
         """
 
     def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:

@@ -35,7 +35,8 @@ CREATE TABLE owners (
     UNIQUE (tenant, name)
 ) PARTITION BY HASH (tenant);
 
--- The short rows, which filters and ranking read. A forgotten memory keeps its row and its id, without content.
+-- The short rows, which filters and ranking read. `uid` is random, 16 bytes, and stays with the memory in every copy of
+-- it. A forgotten memory keeps its row, its id and its uid, without content.
 -- `superseded_by` is the memory that holds in place of one whose time has ended.
 -- `labels` are tags, people and paths: see `labels.py`. `words` are the terms, salted with the owner: see `words.py`.
 CREATE TABLE observations (
@@ -72,12 +73,14 @@ CREATE TABLE observations (
     related_files    text COLLATE "C" NOT NULL,
     related_people   text COLLATE "C" NOT NULL,
     labels           text[] COLLATE "C" NOT NULL,
+    uid              bytea NOT NULL,
     hash             bytea NOT NULL,
     terms            bytea NOT NULL,
     words            bigint[] NOT NULL,
     PRIMARY KEY (tenant, id)
 ) PARTITION BY HASH (tenant);
 
+CREATE UNIQUE INDEX observations_by_uid ON observations (tenant, uid);
 CREATE INDEX observations_by_version ON observations (tenant, owner, version);
 CREATE INDEX observations_by_time ON observations (tenant, owner, created_at, id) WHERE deleted_at IS NULL;
 -- The index holds eight bytes of each hash; the store compares the whole hash afterwards.

@@ -31,9 +31,10 @@ CREATE TABLE owners (
 ) STRICT, WITHOUT ROWID;
 
 -- `row` is unique in the file: the word index and sqlite-vec name memories by it. It is never shown.
+-- `uid` is random, 16 bytes, and stays with the memory in every copy of it.
 -- The columns used by filters come first, so that SQLite does not read long texts to reach them.
 -- `superseded_by` is the memory that holds in place of one whose time has ended. `evidence` holds the words that a
--- memory rests on. A forgotten memory keeps its row and its id, without content.
+-- memory rests on. A forgotten memory keeps its row, its id and its uid, without content.
 CREATE TABLE observations (
     row              INTEGER PRIMARY KEY,
     tenant           INTEGER NOT NULL,
@@ -63,6 +64,7 @@ CREATE TABLE observations (
     mention_count    INTEGER NOT NULL DEFAULT 1,
     token_count      INTEGER NOT NULL,
     length           INTEGER NOT NULL,
+    uid              BLOB NOT NULL,
     hash             BLOB NOT NULL,
     speaker          TEXT NOT NULL,
     origin           TEXT NOT NULL,
@@ -80,6 +82,7 @@ CREATE TABLE observations (
 ) STRICT;
 
 CREATE UNIQUE INDEX observations_by_id ON observations (tenant, id);
+CREATE UNIQUE INDEX observations_by_uid ON observations (tenant, uid);
 CREATE INDEX observations_by_time ON observations (tenant, owner, created_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX observations_by_version ON observations (tenant, owner, version);
 -- The index holds eight bytes of each hash; the store compares the whole hash afterwards.

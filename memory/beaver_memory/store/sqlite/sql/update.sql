@@ -33,6 +33,10 @@ WHERE tenant = ? AND superseded_by IN (SELECT value FROM json_each(?)) AND super
     AND deleted_at IS NULL
 ORDER BY id
 
+-- name: uid_in_index
+-- The index gives the uid, whatever the row says.
+SELECT uid FROM observations INDEXED BY observations_by_uid WHERE tenant = ? AND row = ?
+
 -- name: resting_on
 -- The live memories of an owner with an excerpt of one of some turns.
 SELECT o.id
