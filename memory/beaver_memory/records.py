@@ -160,6 +160,7 @@ class Memory(NewMemory):
         last_accessed_at: when it was last recalled, or `None`.
         deleted_at: when it was forgotten, or `None`; its text is erased by then.
         superseded_by: the memory that holds in its place since `valid_until`, or `None`; also once that is forgotten.
+        doubted_by: a newer memory that may hold in its place, or `None`; also once that is forgotten.
     """
 
     id: int = field(validator=instance_of(int))
@@ -170,6 +171,7 @@ class Memory(NewMemory):
     last_accessed_at: datetime | None = field(default=None, validator=_aware)
     deleted_at: datetime | None = field(default=None, validator=_aware)
     superseded_by: int | None = field(default=None, validator=optional(instance_of(int)))
+    doubted_by: int | None = field(default=None, validator=optional(instance_of(int)))
 
     @property
     def text(self) -> str:

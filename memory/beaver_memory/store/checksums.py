@@ -33,6 +33,7 @@ NUMBERS = (
     "mention_count",
     "token_count",
     "superseded_by",
+    "doubted_by",
     "length",
     "confidence",
     "importance",
@@ -61,7 +62,7 @@ BLOBS = ("uid", "hash", "terms")
 CHECKED = (*NUMBERS, "last_accessed_at", *BLOBS, *TEXTS)
 """The columns of a memory in the order in which `memory_checksum` takes their values."""
 
-_HEAD = struct.Struct("<12q2d2q")
+_HEAD = struct.Struct("<13q2d2q")
 _NONE = -(2**63)
 _ACCESS = len(NUMBERS)
 _FIRST_TEXT = _ACCESS + 1 + len(BLOBS)
@@ -136,7 +137,7 @@ def crc_of(numbers: Sequence[Any], owner: bytes, texts: bytes, blobs: Sequence[b
     Raises:
         struct.error, TypeError: a value has a type that its column never has.
     """
-    id_, pinned, created, expires, start, end, deleted, updated, mentions, tokens, successor, *rest = numbers
+    id_, pinned, created, expires, start, end, deleted, updated, mentions, tokens, successor, doubt, *rest = numbers
     head = _HEAD.pack(
         id_,
         pinned,
@@ -149,6 +150,7 @@ def crc_of(numbers: Sequence[Any], owner: bytes, texts: bytes, blobs: Sequence[b
         mentions,
         tokens,
         _NONE if successor is None else successor,
+        _NONE if doubt is None else doubt,
         *rest,
         len(blobs[1]),
         len(blobs[2]),

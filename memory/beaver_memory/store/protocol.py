@@ -76,6 +76,7 @@ class IndexRow:
         mentions, importance, confidence: for ranking.
         pinned: likewise.
         uid: its name in every copy of it, 16 bytes; a forgotten memory has it, too.
+        doubted_by: a newer memory that may hold in its place.
     """
 
     id: int
@@ -96,6 +97,7 @@ class IndexRow:
     confidence: float = 1.0
     pinned: bool = False
     uid: bytes = field(default=b"", repr=False)
+    doubted_by: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -163,7 +165,7 @@ class MemoryStore(Protocol):
     def forget(self, ids: Sequence[int], filters: Filters, *, now: datetime) -> list[int]:
         """Erase text, terms, embeddings and the texts in the history of visible memories; return their ids.
 
-        A memory that names a forgotten one in `superseded_by` names none from then on, and stays ended.
+        A memory that names a forgotten one in `superseded_by` or `doubted_by` names none from then on; it stays ended.
         """
 
     def drop_evidence(self, owner: Owner, turns: Collection[str], *, now: datetime) -> int:

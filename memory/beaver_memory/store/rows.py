@@ -136,7 +136,7 @@ def new_row(item: Analysed, owner: int, version: int, now: int, uid: bytes) -> t
 
 def checksum_of_new(owner: Owner, id_: int, row: Sequence[Any]) -> int:
     """Return the checksum of a new memory with the values of `new_row`."""
-    numbers = (id_, row[11], *row[14:18], None, row[19], 1, row[20], None, row[23], row[12], row[13], None)
+    numbers = (id_, row[11], *row[14:18], None, row[19], 1, row[20], None, None, row[23], row[12], row[13], None)
     return memory_checksum(owner, (*numbers, *row[21:23], row[24], *row[2:11], *row[25:]))
 
 
@@ -149,7 +149,7 @@ def checksum_of(memory: Memory, length: int, terms: bytes) -> int:
 
 def checksum_of_forgotten(owner: Owner, id_: int, uid: bytes, created: int, now: int) -> int:
     """Return the checksum of the row of a memory that was forgotten at a moment."""
-    numbers = (id_, 0, created, None, None, None, now, now, 1, 0, None, 0, 0.0, 0.0, None)
+    numbers = (id_, 0, created, None, None, None, now, now, 1, 0, None, None, 0, 0.0, 0.0, None)
     return memory_checksum(owner, (*numbers, uid, b"", b"", *("[]" if name in _LISTS else "" for name in TEXTS)))
 
 
@@ -216,4 +216,5 @@ def index_row_of(row: Sequence[Any]) -> IndexRow:
         confidence=row[23],
         pinned=bool(row[24]),
         uid=row[25],
+        doubted_by=row[26],
     )

@@ -246,6 +246,7 @@ def index_row(row: Row, version: int) -> IndexRow:
         confidence=memory.confidence,
         pinned=memory.pinned,
         uid=bytes.fromhex(memory.uid),
+        doubted_by=memory.doubted_by,
     )
 
 

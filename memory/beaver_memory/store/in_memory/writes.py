@@ -10,7 +10,7 @@ import attrs
 from beaver_hostspecs.tokens import estimate_tokens
 from beaver_memory.filters import Filters
 from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner
-from beaver_memory.store.changes import changed, columns, later_end, view_of
+from beaver_memory.store.changes import LINKS, changed, columns, later_end, view_of
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.in_memory.reads import visible
 from beaver_memory.store.in_memory.tables import Database, OwnerTable, Row, index_row, key_of, twin_key
@@ -75,8 +75,9 @@ def forget(database: Database, ids: Iterable[int], filters: Filters, now: dateti
     for id_ in gone:
         homes.pop(id_).erase(id_, now)
     for table in database.found(filters.owners):
-        for row in [row for row in table.rows.values() if row.memory.superseded_by in gone]:
-            _alter(table, row, event="UPDATE", now=moment(micros(now)), fields={"superseded_by": None})
+        for link in LINKS:
+            for row in [row for row in table.rows.values() if getattr(row.memory, link) in gone]:
+                _alter(table, row, event="UPDATE", now=moment(micros(now)), fields={link: None})
     return gone
 
 

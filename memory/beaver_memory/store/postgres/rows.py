@@ -37,13 +37,13 @@ OBSERVATION = (
     *("tenant", "id", "owner", "version", "created_at", "updated_at", "added_at", "expires_at", "valid_from"),
     *("valid_until", "deleted_at", "last_accessed_at", "confidence", "importance", "mention_count", "token_count"),
     *("length", "checksum", "pinned", "store", *_WORDS, "tags", "related_files", "related_people"),
-    *("labels", "uid", "hash", "terms", "words", "superseded_by"),
+    *("labels", "uid", "hash", "terms", "words", "superseded_by", "doubted_by"),
 )
 """Columns of a new row of `observations`."""
 
 OBSERVATION_TYPES = (
     *("int8", "int8", "int4", *["int8"] * 9, "float8", "float8", *["int8"] * 4, "int2", *["text"] * 12),
-    *("text[]", "bytea", "bytea", "bytea", "int8[]", "int8"),
+    *("text[]", "bytea", "bytea", "bytea", "int8[]", "int8", "int8"),
 )
 
 TEXT = ("tenant", "id", *TEXTS, "folded")
@@ -126,6 +126,7 @@ def new_values(item: Analysed, key: OwnerKey, id_: int, now: int, uid: bytes) ->
         "narrative": narrative,
         "evidence": cleaned(new.evidence),
         "superseded_by": None,
+        "doubted_by": None,
         "folded": folded_of(new),
     }
 

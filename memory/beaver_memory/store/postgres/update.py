@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from beaver_memory.records import Memory, Owner
-from beaver_memory.store.changes import changed, columns
+from beaver_memory.store.changes import LINKS, changed, columns
 from beaver_memory.store.checksums import CHECKED, change_checksum, memory_checksum
 from beaver_memory.store.postgres import embeddings
 from beaver_memory.store.postgres.owners import OwnerKey
@@ -27,9 +27,12 @@ PLACES = ("memories", "evidence", "vectors", "history", "labels")
 """The places that `footprint` counts."""
 
 _LABELLED = frozenset({"tags", "related_files", "related_people"})
+_LINKED = {"superseded_by": "predecessors", "doubted_by": "doubted"}
+"""The statements that find the memories which name others, by the field in which they do."""
+
 _NOTHING: Mapping[str, Any] = {
     **dict.fromkeys(("store", "type", "scope", "project", "session", "agent", "source", "speaker", "origin"), ""),
-    **dict.fromkeys(("expires_at", "valid_from", "valid_until", "last_accessed_at", "superseded_by")),
+    **dict.fromkeys(("expires_at", "valid_from", "valid_until", "last_accessed_at", *LINKS)),
     **dict.fromkeys(("pinned", "token_count", "length"), 0),
     **dict.fromkeys(("tags", "keywords", "related_files", "related_people", "facts"), "[]"),
     **dict.fromkeys(("title", "summary", "narrative", "evidence"), ""),
@@ -75,8 +78,7 @@ def forget(connection: Any, seen: Seen, every: Seen, ids: Sequence[int], now: da
     Args:
         connection: a connection.
         seen: what the caller sees.
-        every: all memories of the same owners; those that name a forgotten one as their successor name none from then
-            on.
+        every: all memories of the same owners; those that name a forgotten one name none from then on.
         ids: the memories.
         now: the present moment.
     """
@@ -90,8 +92,9 @@ def forget(connection: Any, seen: Seen, every: Seen, ids: Sequence[int], now: da
     for owner in sorted(by_owner):
         _erase(connection, seen, OwnerKey(seen.tenant, owner), by_owner[owner], micros(now))
     gone = {"tenant": seen.tenant, "ids": [*places]}
-    for (id_,) in connection.execute(_SQL["predecessors"], gone).fetchall() if places else ():
-        change(connection, every, id_, event="UPDATE", now=now, fields={"superseded_by": None})
+    for link, statement in _LINKED.items() if places else ():
+        for (id_,) in connection.execute(_SQL[statement], gone).fetchall():
+            change(connection, every, id_, event="UPDATE", now=now, fields={link: None})
     return [id_ for id_ in dict.fromkeys(ids) if id_ in places]
 
 

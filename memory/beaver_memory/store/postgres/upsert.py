@@ -145,14 +145,14 @@ def candidates(
 
 def _rows(connection: Any, key: OwnerKey, new: Sequence[NewMemory], *, lock: bool) -> list[Any]:
     """Return the rows of an owner that may equal new memories."""
-    end = "_locked" if lock else ""
+    by_hash, by_uid = ("same_hashes_locked", "same_uids_locked") if lock else ("same_hashes", "same_uids")
     given: dict[str, Any] = {"tenant": key.tenant, "owner": key.owner}
     hashes = [*dict.fromkeys(map(_digest, new))]
-    statement = _SQL[f"same_hashes{end}"].format(columns=COLUMNS)
+    statement = _SQL[by_hash].format(columns=COLUMNS)
     words = given | {"hashes": hashes, "starts": [each[:8] for each in hashes]}
     rows: list[Any] = connection.execute(statement, words, binary=True).fetchall()
     if uids := [bytes.fromhex(each.uid) for each in new if each.uid]:
-        statement = _SQL[f"same_uids{end}"].format(columns=COLUMNS)
+        statement = _SQL[by_uid].format(columns=COLUMNS)
         rows += connection.execute(statement, given | {"uids": uids}, binary=True).fetchall()
     return rows
 

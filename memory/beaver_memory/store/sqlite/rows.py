@@ -39,7 +39,7 @@ _indexed = itemgetter(
             *("id", "version", "deleted_at", "terms", "length", "store", "type", "scope", "project", "session"),
             *("agent", "source", "speaker", "tags", "related_files", "related_people", "created_at", "updated_at"),
             *("expires_at", "valid_from", "valid_until", "mention_count", "importance", "confidence", "pinned"),
-            "uid",
+            *("uid", "doubted_by"),
         ),
     )
 )

@@ -35,6 +35,8 @@ from beaver_memory.texts import cleaned, micros
 _SQL = sqlite_queries("update")
 
 _LABELLED = frozenset({"tags", "related_files", "related_people", "created_at"})
+_LINKED = {"superseded_by": "predecessors", "doubted_by": "doubted"}
+"""The statements that find the memories which name others, by the field in which they do."""
 
 _Left = tuple[int, bytes, int, int]
 """What is left of a forgotten memory: its id, its uid, its moment, and the moment at which it was forgotten."""
@@ -90,12 +92,13 @@ def forget(
 
 
 def _release(connection: apsw.Connection, owners: TenantOwners, gone: Collection[int], now: datetime) -> None:
-    """Let no memory name a forgotten one as its successor."""
+    """Let no memory name a forgotten one."""
     every = Filters(owners=tuple(owners.names.values()), lapsed=True, now=now)
     named = (owners.tenant, json.dumps([*gone]))
-    before: list[tuple[Any, ...]] = connection.execute(_SQL["predecessors"], named).fetchall()
-    for (id_,) in before:
-        change(connection, owners, id_, every, event="UPDATE", now=now, fields={"superseded_by": None})
+    for link, statement in _LINKED.items():
+        linked: list[tuple[Any, ...]] = connection.execute(_SQL[statement], named).fetchall()
+        for (id_,) in linked:
+            change(connection, owners, id_, every, event="UPDATE", now=now, fields={link: None})
 
 
 def resting_on(connection: apsw.Connection, owners: TenantOwners, turns: Collection[str]) -> list[int]:
