@@ -23,7 +23,7 @@ from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.store.sqlite.preparation import PACKAGE, make_unless_there_is_a_log
 from beaver_memory.testing.store_cases.kit import NOW, looking, new, titles
 from beaver_toolkit.sqlite.migrations import read_migrations
-from beaver_toolkit.sqlite.readers import MOST_READERS
+from beaver_toolkit.sqlite.opening import MOST_READERS
 
 
 @pytest.fixture
@@ -548,7 +548,7 @@ def test_readers_are_bounded_and_closed(store):
     with ThreadPoolExecutor(4 * MOST_READERS) as threads:
         found = list(threads.map(lambda _: titles(store.recent(looking(), limit=1)), range(500)))
     assert [["kept"]] * 500 == found
-    idle = store._connector._readers._idle
+    idle = store._connector._opening._idle
     assert 1 <= len(idle) <= MOST_READERS
     reader = idle[0]
     store.close()

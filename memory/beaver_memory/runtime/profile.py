@@ -112,9 +112,9 @@ class SqliteLocation:
         return self.database_path is not None
 
     @property
-    def model_folders(self) -> tuple[Path, ...]:
-        """The folders of embedding models: that of the person, then the one where an earlier version installed them."""
-        return self.person_folder, self.state_folder
+    def model_folder(self) -> Path:
+        """The folder of embedding models."""
+        return self.person_folder
 
 
 @attrs.frozen(kw_only=True)
@@ -124,12 +124,12 @@ class InMemoryLocation:
     Attributes:
         database: the rows, which other memories of the process may share; empty ones unless given.
         state_folder: holds the record of the model last in use; `None` for no record.
-        model_folders: the folders of embedding models.
+        model_folder: the folder of embedding models.
     """
 
     database: "Database | None" = None
     state_folder: Path | None = None
-    model_folders: tuple[Path, ...] = (NOWHERE,)
+    model_folder: Path = NOWHERE
 
     @property
     def is_given(self) -> bool:
@@ -174,9 +174,9 @@ class PostgresLocation:
         return True
 
     @property
-    def model_folders(self) -> tuple[Path, ...]:
-        """The folders of embedding models."""
-        return self.person_folder, self.state_folder
+    def model_folder(self) -> Path:
+        """The folder of embedding models."""
+        return self.person_folder
 
 
 Location = SqliteLocation | InMemoryLocation | PostgresLocation

@@ -56,7 +56,7 @@ GRACE = 1.0
 """Seconds beyond the timeout of the embedder, so that recall by words alone still has its time."""
 
 START_SECONDS = 180.0
-"""The longest time for opening, which backs up and upgrades a store of an older version."""
+"""The longest time for opening, which may copy and migrate a large store."""
 
 CAPTURE_SECONDS = 4.0
 """How long `stop` waits for the capture of the last messages."""
