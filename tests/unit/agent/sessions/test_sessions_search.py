@@ -21,29 +21,9 @@ from beaver_hostspecs import Message
 
 DATA = Path(__file__).with_name("data")
 HOSTILE = [
-    '"',
-    "'",
-    "*",
-    "-",
-    "NEAR",
-    "AND",
-    "OR",
-    "NOT",
-    "(",
-    ")",
-    "{",
-    "}",
-    ":",
-    "^",
-    "+",
-    "\0",
-    "\ud800",
-    "scope",
-    "s1",
-    " ",
-    "a",
-    "数",
-]
+    '"', "'", "*", "-", "NEAR", "AND", "OR", "NOT", "(", ")", "{", "}", ":", "^", "+", "\0", "\ud800", "scope",
+    "s1", " ", "a", "数",
+]  # fmt: skip
 
 
 @pytest.fixture
