@@ -447,7 +447,7 @@ async def test_another_owner_and_store(memory):
     await memory.capture(SISTER, own=memory.own(BOB))
     assert await memory.recall("sister") == []
     for several in ({"owners": (ANN, Owner())}, {"project": ALL_PROJECTS}):
-        with pytest.raises(InvalidRequest, match="own must be the view of one"):
+        with pytest.raises(InvalidRequest, match="`own` must be the view of one"):
             await memory.capture(SISTER, own=memory.own().within(**several))
     with pytest.raises(InvalidRequest, match="store"):
         await memory.capture(SISTER, own=memory.own(stores=("social",)), store="private")
