@@ -28,7 +28,7 @@ def visible(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Memory
 
 
 class Place(NamedTuple):
-    """What is needed to erase a memory: the number of its owner, its moment, its length in terms, and its uid."""
+    """The parts of a row by which a memory is erased: the number of its owner, its moment, its length in terms, its uid."""
 
     owner: int
     created_at: int
