@@ -26,9 +26,10 @@ from beaver_memory.search import index_cache
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory
+from beaver_memory.views import View
 from datetime import UTC, datetime
 index_cache.CHANGES = 5
-seen = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
+seen = Filters(view=View(now=datetime(2036, 1, 1, tzinfo=UTC)))
 engine, number = MemoryEngine.open(sys.argv[1]), int(sys.argv[2])
 print("ready", flush=True)
 while True:
@@ -46,8 +47,9 @@ from beaver_memory.search import index_cache
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory
+from beaver_memory.views import View
 index_cache.CHANGES = 20
-seen = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
+seen = Filters(view=View(now=datetime(2036, 1, 1, tzinfo=UTC)))
 folder, name = sys.argv[1:3]
 with MemoryEngine.open(folder) as engine:
     print("ready", flush=True)

@@ -206,8 +206,9 @@ async def test_recalled_in_another_process(make_host, tmp_path):
         "from beaver_memory.filters import Filters\n"
         "from beaver_memory.query import Query\n"
         "from beaver_memory.records import Owner\n"
+        "from beaver_memory.views import View\n"
         "with MemoryEngine.open(sys.argv[1]) as engine:\n"
-        "    filters = Filters(owners=[Owner(user='ann')], now=datetime.now(UTC))\n"
+        "    filters = Filters(view=View(owners=[Owner(user='ann')], now=datetime.now(UTC)))\n"
         "    print(engine.search(Query(text='billing branch', filters=filters)).hits[0].memory.title)\n"
     )
     folder = tmp_path / "state" / "plugins" / "local"
