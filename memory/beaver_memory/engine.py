@@ -116,8 +116,9 @@ class MemoryEngine:
         self._analyser = Analyser()
         self._writer = Writer(self.store, self._analyser)
         # A process with a tenant, or a database of its own, begins with it; else turns name the tenants that it serves.
-        own = [reach] if reach.tenant != "" else []
-        self._home, self.reaches, self._theirs = reach, Reaches(*own), Reaches()
+        theirs = EVERYTHING if personal is None else personal.reach
+        own, persons = ([each] if each.tenant != "" else [] for each in (reach, theirs))
+        self._home, self.reaches, self._theirs = reach, Reaches(*own), Reaches(*persons)
 
         self._own_layer = Layer(store, indexes, nearest, self._trace, self.reaches, small=small)
         self._personal_layer: Layer | None = None

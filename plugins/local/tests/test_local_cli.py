@@ -21,7 +21,8 @@ from beaver_hooks_local.cli import embedders, group
 from beaver_hooks_local.cli.json_lines import LONGEST_LINE, InvalidMemory, from_fields, read_lines
 from beaver_hooks_local.cli.pipe import lines
 from beaver_hooks_local.cli.progress import Bar, Ended
-from beaver_hostspecs import PluginError
+from beaver_hooks_local.visibility import Visibility
+from beaver_hostspecs import PluginError, Trust
 from beaver_hostspecs.distributions import install_command
 from beaver_hostspecs.testing import make_canary
 from beaver_memory.embedding.catalog import KNOWN
@@ -44,6 +45,7 @@ Erased rows and files: memories 1.
 Out of reach: {COPIES}; {REMOTE}.
 """
 CREDENTIAL = "sk-not-a-real-one-0123456789"
+NOBODY = Visibility(owner=Owner(), trust=Trust.FULL)
 
 
 @pytest.fixture
@@ -215,10 +217,6 @@ def without_moments(line):
     return json.dumps({name: value for name, value in json.loads(line).items() if name not in {"id", "updated_at"}})
 
 
-def everywhere(*_):
-    return "global"
-
-
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -247,9 +245,9 @@ def test_a_wrong_line_is_named(line, said):
             read_lines(
                 [b'{"title": "good"}', b"", line.encode(), b'{"title": "behind"}'],
                 {},
-                None,
-                everywhere,
+                NOBODY,
                 WriteGate(Redactor()).refusal,
+                every_owner=True,
             )
         )
 
@@ -286,9 +284,7 @@ def test_a_credential_is_not_remembered():
     """`add` refuses a field that holds a credential, without showing it."""
     canary = make_canary()
     with pytest.raises(InvalidMemory) as caught:
-        from_fields(
-            {"title": "a", "facts": (f"It is {canary.reveal()}",)}, Owner(), everywhere, WriteGate(Redactor()).refusal
-        )
+        from_fields({"title": "a", "facts": (f"It is {canary.reveal()}",)}, NOBODY, WriteGate(Redactor()).refusal)
 
     canary.assert_clean(str(caught.value))
 
@@ -614,7 +610,7 @@ def test_a_damaged_page_is_a_problem(here, tmp_path, monkeypatch):
 
 
 def raised(error):
-    def check(_):
+    def check(*_):
         raise error
 
     return check

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from operator import methodcaller
 
 import apsw
 import pytest
@@ -32,13 +33,13 @@ from beaver_memory.store.personal import REST_SECONDS, PersonalStore
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.testing.store_cases.kit import looking
-from beaver_memory.views import ALL_PROJECTS
 
 ANN = Owner(user="ann")
 TEA = "Ann drinks green tea in the morning."
 BRANCH = "Billing is deployed from the branch stable."
 NOW = datetime(2026, 11, 19, 12, tzinfo=UTC)
 FIRST = PERSONAL_IDS + 1
+OWNERS = methodcaller("owners", None)
 """The id of the first memory of the person."""
 
 
@@ -177,7 +178,8 @@ async def test_the_prompt_index_lists_both(host):
     async with host("one") as one:
         await tool(one, "memory_write", title=TEA, type="preference")
         await tool(one, "memory_write", title=BRANCH)
-        async with one.turn("Where does the owl nest?", session="s", user="ann", trust="full") as turn:
+        where = {"session": "s", "user": "ann", "trust": "full", "scope": Scope(project="one")}
+        async with one.turn("Where does the owl nest?", **where) as turn:
             shown = " ".join(reference.text for reference in turn.references)
             await turn.commit("In the garden.")
     assert [True, True] == [f"[{id_}] private" in shown for id_ in (FIRST, 1)]
@@ -308,7 +310,7 @@ def test_what_is_done_beside_searching_is_done_in_both(tmp_path):
             stats["memories"], [*stats["embeddings"].values()], stats["databases"], stats["owners"],
         )  # fmt: skip
         assert (4, [], 4) == (engine.reindex(), engine.store.check(None), engine.store.drop_vectors(KEY))
-        assert 4 == engine.store.pending(None, KEY, ALL_PROJECTS)
+        assert 4 == engine.pending()
     indexes = [[*(tmp_path / each / "index").glob("*.index")] for each in ("project", "person")]
     assert [1, 1] == [len(each) for each in indexes]
 
@@ -463,15 +465,15 @@ def test_a_database_that_is_well_again(tmp_path):
     whole = path.read_bytes()
     damaged(path)
     store = PersonalStore(path, told=lambda error: told.append(error and error.category), clock=clock)
-    asked = [store.attempt(SqliteStore.owners) for _ in range(2)]
+    asked = [store.attempt(OWNERS) for _ in range(2)]
     path.write_bytes(whole)
-    asked.append(store.attempt(SqliteStore.owners))
+    asked.append(store.attempt(OWNERS))
     clock.advance(REST_SECONDS)
-    asked += [store.attempt(SqliteStore.owners) for _ in range(2)]
+    asked += [store.attempt(OWNERS) for _ in range(2)]
     store.close()
     assert ([None, None, None, [], []], ["corrupt", None]) == (asked, told)
     with pytest.raises(StoreError, match="is closed"):
-        store.there().owners()
+        store.there().owners(None)
 
 
 def test_terms_of_a_newer_version(tmp_path):
@@ -511,7 +513,7 @@ def test_a_folder_that_cannot_be_looked_into(tmp_path, monkeypatch):
     """A database that cannot be looked for counts as a fault, not as a missing file."""
     monkeypatch.setattr(os, "lstat", refused)
     store = PersonalStore(tmp_path / "person.db")
-    assert (None, "cannot_open") == (store.attempt(SqliteStore.owners), store.trouble.category)
+    assert (None, "cannot_open") == (store.attempt(OWNERS), store.trouble.category)
 
 
 def refused(_path):

@@ -235,13 +235,14 @@ def test_projects_agents_and_sessions(place):
     assert {"The billing service in project one.", "The billing service everywhere."} == set(texts)
 
 
-def test_no_project_is_any_project(place):
-    """A turn without a project or an agent sees its user's memories of every one."""
+def test_outside_of_any_project(place):
+    """A turn outside of any project sees what holds everywhere, of every agent, and nothing of a project."""
+    place.add("The billing service of everybody.", scope="global", project="one", agent="a")
     place.add("The billing service in project one.", scope="project", project="one", agent="a")
     place.add("The billing service in project two.", scope="project", project="two", agent="b")
     texts = [each.text for each in place.ask().references]
 
-    assert {"The billing service in project one.", "The billing service in project two."} == set(texts)
+    assert ["The billing service of everybody."] == texts
 
 
 def test_said_already(place):

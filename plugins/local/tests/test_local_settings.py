@@ -9,8 +9,8 @@ from beaver_hooks_local.settings import PATH, LocalSettings
 from beaver_hostspecs import ConfigurationError
 
 SETTINGS = (
-    "`enabled`, `databasePath`, `store`, `embedding`, `vectors`, `promptIndex`, `recall`, `capture`, `redaction`, `ranking`, "
-    "`traceFile`"
+    "`enabled`, `databasePath`, `project`, `store`, `embedding`, `vectors`, `promptIndex`, `recall`, `capture`, "
+    "`redaction`, `ranking`, `traceFile`"
 )
 
 

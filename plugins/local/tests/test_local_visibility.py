@@ -40,7 +40,7 @@ def test_owners(user, expected):
     """A turn sees the memories of its user and those of no user, and may change its own only."""
     sight = Visibility.of_turn(make_turn(user=user, scope=SCOPE, trust="full"), Reach())
 
-    assert (expected, (expected[0],)) == (sight.filters(NOON).owners, sight.own(NOON).owners)
+    assert (expected, (expected[0],)) == (sight.filters(NOON).view.owners, sight.own(NOON).view.owners)
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\n\t"])
@@ -66,7 +66,7 @@ def test_a_blank_name_is_nobodys(blank):
 def test_stores(trust, wanted):
     """Naming stores narrows the visible stores and never widens them."""
     sight = Visibility.of_turn(make_turn(trust=trust), Reach())
-    seen = set(sight.filters(NOON, stores=wanted).stores)
+    seen = set(sight.filters(NOON, stores=wanted).view.stores)
 
     assert seen == (set(wanted) & set(sight.stores) if wanted else set(sight.stores))
 
@@ -132,4 +132,4 @@ def test_troubles():
 )
 def test_what_belongs_to_no_user_is_changed_by_the_owner_alone(user, trust, stores):
     """A caller without an id changes memories without a user at full trust only."""
-    assert stores == {*Visibility.of_command(CommandContext(user=user, trust=trust), Reach()).own(NOON).stores}
+    assert stores == {*Visibility.of_command(CommandContext(user=user, trust=trust), Reach()).own(NOON).view.stores}
