@@ -51,10 +51,7 @@ KEYED = re.compile(
 )
 WHOLE = {
     "damaged_rows.sql": {"row", "column"},
-    "embeddings.sql": {
-        *("queue_everything", "unqueue_model", "drop_vectors_of_model"),
-        *("count_live", "count_unembedded"),
-    },
+    "embeddings.sql": {"queue_everything", "unqueue_model", "drop_vectors_of_model"},
     "integrity.sql": {
         *("count_forgotten", "count_owners", "count_by_store", "count_by_type", "count_by_model"),
         *("wrong_word_index", "count_rows"),

@@ -56,10 +56,14 @@ def _text(title: bytes, narrative: bytes, facts: bytes) -> str:
 
 def pending(connection: apsw.Connection, owner: OwnerKey, model: int | None, place: str | None) -> int:
     """Return how many memories of an owner, of all projects or of one, have no embedding by a model."""
-    name, given = ("count_live_of", owner) if model is None else ("count_unembedded_of", (*owner, model))
+    of_owner, of_project, given = (
+        ("count_live_of_owner", "count_live_of_project", owner)
+        if model is None
+        else ("count_unembedded_of_owner", "count_unembedded_of_project", (*owner, model))
+    )
     if place is None:
-        return int(connection.execute(_SQL[f"{name}_owner"], given).get or 0)
-    return int(connection.execute(_SQL[f"{name}_project"], (*given, place)).get)
+        return int(connection.execute(_SQL[of_owner], given).get or 0)
+    return int(connection.execute(_SQL[of_project], (*given, place)).get)
 
 
 def put(
