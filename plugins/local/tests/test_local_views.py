@@ -350,7 +350,7 @@ DOORS = {
 
 
 async def upkeep(process):
-    """Capture what is due, and embed and index what is there."""
+    """Capture the turns that are due, embed the memories that wait, and index all of them."""
     operations, turns = process.plugin.memory.operations, process.plugin.memory.operations.turns
     for place in await asyncio.to_thread(turns.due, process.plugin.memory.clock.now()):
         await asyncio.to_thread(turns.capture, place, limit=10)

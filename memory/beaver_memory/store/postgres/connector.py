@@ -105,7 +105,7 @@ class Connector:
         """Make the tables if they are missing, and bring them up to date.
 
         Args:
-            first: what is done before any other use of the database, now or as soon as it can be used.
+            first: prepares the database before its first use, now or as soon as it can be used.
 
         Raises:
             StoreError: the database cannot be used.

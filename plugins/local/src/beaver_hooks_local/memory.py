@@ -55,7 +55,7 @@ class LocalMemory:
 
 
 def default_scope(type_: str, project: str) -> MemoryScope:
-    """Return the scope of a new memory whose writer gives none: a preference, and what is of no project, is global."""
+    """Return the scope of a new memory whose writer gives none: global for a preference, and outside of any project."""
     return "project" if project and type_ not in GLOBAL_TYPES else "global"
 
 

@@ -115,7 +115,7 @@ class Visibility:
 
     @property
     def place(self) -> str:
-        """The name of the project of what the caller writes; empty outside of any."""
+        """The project of the memories that the caller writes, by name; empty outside of any."""
         return stored(self.project) or ""
 
     def own(self, now: datetime, *, lapsed: bool = False) -> Filters:
