@@ -275,7 +275,7 @@ def copy_users(place: Place, count: int) -> None:
             FROM embeddings CROSS JOIN users_to_add AS u""",
         """INSERT INTO embedded SELECT tenant, owner + u.n, model, vectors
             FROM embedded CROSS JOIN users_to_add AS u""",
-        """INSERT INTO owners SELECT tenant, owner + u.n, 'u' || u.n, counter, last_version, live, terms_length
+        """INSERT INTO owners SELECT tenant, owner + u.n, kind, 'u' || u.n, counter, last_version, live, terms_length
             FROM owners CROSS JOIN users_to_add AS u""",
         "CREATE INDEX observations_by_word ON observations USING gin (words) WITH (fastupdate = off)",
         "ANALYZE",

@@ -82,7 +82,7 @@ def bare(folder: Path) -> apsw.Connection:
     connection = apsw.Connection(str(folder / "memory.db"))
     make_durable(connection, secure_delete=True)
     connection.execute("INSERT INTO tenants (number, name) VALUES (1, '')")
-    connection.execute("INSERT INTO owners (tenant, number, user) VALUES (1, 1, 'u')")
+    connection.execute("INSERT INTO owners (tenant, number, kind, user) VALUES (1, 1, 'user', 'u')")
     return connection
 
 

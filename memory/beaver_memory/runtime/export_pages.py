@@ -29,15 +29,15 @@ class Place:
             InvalidRequest: no page ends with this cursor.
         """
         try:
-            tenant, user, id_ = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
-            return cls(Owner(tenant=tenant, user=user), int(id_))
+            tenant, user, kind, id_ = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
+            return cls(Owner(tenant=tenant, user=user, kind=kind), int(id_))
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise InvalidRequest("cursor", "is not the `next_cursor` of a page") from error
 
     @property
     def cursor(self) -> str:
         """The place as a text."""
-        parts = [self.owner.tenant, self.owner.user, self.id]
+        parts = [*_name(self.owner), self.id]
         return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode("ascii")
 
 
@@ -97,5 +97,5 @@ class ExportPages:
         return ids[bisect_right(ids, after) :]
 
 
-def _name(owner: Owner) -> tuple[str, str]:
-    return owner.tenant, owner.user
+def _name(owner: Owner) -> tuple[str, str, str]:
+    return owner.tenant, owner.user, owner.kind

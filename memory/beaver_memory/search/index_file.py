@@ -48,7 +48,7 @@ class Label:
 
     Attributes:
         store: the store's identity.
-        tenant, user: the owner.
+        tenant, user, kind: the owner.
         model: the model of its vectors, or empty.
         dimensions: the number of their components, or 0.
     """
@@ -56,6 +56,7 @@ class Label:
     store: str
     tenant: str
     user: str
+    kind: str = "user"
     model: str = ""
     dimensions: int = 0
 
@@ -67,7 +68,7 @@ class Label:
     @property
     def whose(self) -> str:
         """The beginning of the names of all files of the owner."""
-        return f"{_digest_of(self.tenant, self.user)}-"
+        return f"{_digest_of(self.tenant, self.kind, self.user)}-"
 
 
 def save(folder: Path, label: Label, state: IndexState) -> None:

@@ -55,8 +55,8 @@ class PostgresTurnQueue:
         with self._connector.reading() as connection:
             for number, tenant in self._tenants(connection, reach.tenant):
                 left = {"tenant": number, "limit": bounded(limit - len(found))}
-                for user, session, project, agent, store in connection.execute(_SQL["sessions"], given | left):
-                    owner = Owner(tenant=tenant, user=user)
+                for user, kind, session, project, agent, store in connection.execute(_SQL["sessions"], given | left):
+                    owner = Owner(tenant=tenant, user=user, kind=kind)
                     place = QueuedSession(owner=owner, session=session, project=project, agent=agent, store=store)
                     found.append(place)
         return found
@@ -94,9 +94,9 @@ class PostgresTurnQueue:
         """Return the owners of waiting turns, of a tenant or of all."""
         with self._connector.reading() as connection:
             return [
-                Owner(tenant=name, user=user)
+                Owner(tenant=name, user=user, kind=kind)
                 for number, name in self._tenants(connection, tenant)
-                for _, user in connection.execute(_SQL["owners"], {"tenant": number}).fetchall()
+                for _, user, kind in connection.execute(_SQL["owners"], {"tenant": number}).fetchall()
             ]
 
     def waiting(self, owner: Owner, project: Project, *, limit: int) -> list[QueuedTurn]:

@@ -9,7 +9,7 @@ from beaver_memory.records import Owner, QueuedSession
 from beaver_memory.store.bounds import bounded
 from beaver_memory.store.sqlite import captures
 from beaver_memory.store.sqlite.connections import Connector
-from beaver_memory.store.sqlite.owners import NO_OWNER
+from beaver_memory.store.sqlite.owners import NO_OWNER, owner_of
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.turn_queue import (
     QueuedTurn,
@@ -50,10 +50,8 @@ class SqliteTurnQueue:
         given = due_values(now, before) | _tenant(reach.tenant) | _project(reach.project) | {"limit": bounded(limit)}
         with self._connector.reading() as connection:
             return [
-                QueuedSession(
-                    owner=Owner(tenant=tenant, user=user), session=session, project=project, agent=agent, store=store
-                )
-                for tenant, user, session, project, agent, store in connection.execute(_SQL["sessions"], given)
+                QueuedSession(owner=owner_of(*names), session=session, project=project, agent=agent, store=store)
+                for *names, session, project, agent, store in connection.execute(_SQL["sessions"], given)
             ]
 
     def claim(self, place: QueuedSession, now: datetime, *, limit: int) -> list[QueuedTurn]:
@@ -87,7 +85,7 @@ class SqliteTurnQueue:
         """Return the owners of waiting turns, of a tenant or of all."""
         with self._connector.reading() as connection:
             rows = connection.execute(_SQL["owners"], _tenant(tenant))
-            return [Owner(tenant=name, user=user) for name, user in rows]
+            return [owner_of(*names) for names in rows]
 
     def waiting(self, owner: Owner, project: Project, *, limit: int) -> list[QueuedTurn]:
         """Return the turns of an owner in a project, in order."""

@@ -5,9 +5,10 @@ from datetime import timedelta
 from typing import Any
 
 from beaver_memory.filters import Filters
-from beaver_memory.records import Memory, Owner, Store
+from beaver_memory.records import Memory, Owner, QueuedSession, Store
 from beaver_memory.store.protocol import Analysed, SingleStore
-from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, as_stored, looking, new, using
+from beaver_memory.store.turn_queue import QueuedTurn
+from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, as_stored, looking, new, titles, using
 from beaver_memory.testing.store_cases.reference import may_be_seen
 from beaver_memory.views import ALL_PROJECTS
 
@@ -162,4 +163,22 @@ def owners_are_apart(open_store: OpenStore) -> None:
         agree([one, other], store.owners(None), "owners")
 
 
-CASES = (filters_alone_and_in_pairs, a_hidden_memory_is_hidden_everywhere, owners_are_apart)
+def a_user_and_a_space(open_store: OpenStore) -> None:
+    """A user and a space of the same name are two owners, in memories, waiting turns and marks of forgotten texts."""
+    user, space = Owner(tenant="a", user="team"), Owner(tenant="a", user="team", kind="space")
+    with using(open_store) as store:
+        ids = store.add([new("of the user", owner=user), new("of the space", owner=space)], now=NOW)
+        for owner, title in ((user, "of the user"), (space, "of the space")):
+            agree([title], titles(store.get(ids, looking(owners=(owner,)))), "get")
+            agree([owner], [memory.owner for memory in store.recent(looking(owners=(owner,)), limit=9)], "recent")
+            agree(1, store.count(owner), "count")
+        agree([user, space], store.owners("a"), "owners")
+        store.mark_forgotten(user, ["gone"])
+        agree(({"gone"}, set()), (store.forgotten(user, ["gone"]), store.forgotten(space, ["gone"])), "forgotten")
+        store.queue.put(QueuedTurn(place=QueuedSession(owner=space), turn="t", content="{}", queued_at=NOW))
+        agree([space], store.queue.owners("a"), "owners of turns")
+        agree([], store.queue.waiting(user, ALL_PROJECTS, limit=9), "turns of the user")
+        agree([], store.check(None), "check")
+
+
+CASES = (filters_alone_and_in_pairs, a_hidden_memory_is_hidden_everywhere, owners_are_apart, a_user_and_a_space)

@@ -16,12 +16,12 @@ ORDER BY tenant
 
 -- name: sessions
 -- A lease or a pause that ends later than any that begins now was set by a clock that has gone back since.
-SELECT w.name, q.session, q.project, q.agent, q.store
+SELECT w.name, w.kind, q.session, q.project, q.agent, q.store
 FROM waiting_turns AS q
 JOIN owners AS w ON w.tenant = q.tenant AND w.owner = q.owner
 WHERE q.tenant = %(tenant)s AND w.tenant = %(tenant)s AND q.due_at IS NOT NULL
     AND (%(project)s::text IS NULL OR q.project = %(project)s)
-GROUP BY w.name, q.session, q.project, q.agent, q.store
+GROUP BY w.name, w.kind, q.session, q.project, q.agent, q.store
 HAVING max(q.due_at) <= %(now)s OR max(q.due_at) > %(latest)s OR (min(q.attempts) = 0 AND max(q.queued_at) < %(before)s)
 ORDER BY min(q.number)
 LIMIT %(limit)s
@@ -60,7 +60,7 @@ UPDATE waiting_turns SET due_at = %(due_at)s, error = %(error)s
 WHERE tenant = %(tenant)s AND owner = %(owner)s AND key = %(key)s AND attempts = %(attempts)s
 
 -- name: owners
-SELECT DISTINCT w.owner, w.name
+SELECT DISTINCT w.owner, w.name, w.kind
 FROM waiting_turns AS q
 JOIN owners AS w ON w.tenant = q.tenant AND w.owner = q.owner
 WHERE q.tenant = %(tenant)s AND w.tenant = %(tenant)s

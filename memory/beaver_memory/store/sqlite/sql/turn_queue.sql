@@ -9,7 +9,7 @@ INSERT INTO waiting_turns (
 
 -- name: sessions
 -- A lease or a pause that ends later than any that begins now was set by a clock that has gone back since.
-SELECT t.name, w.user, q.session, q.project, q.agent, q.store
+SELECT t.name, w.user, w.kind, q.session, q.project, q.agent, q.store
 FROM waiting_turns AS q
 JOIN tenants AS t ON t.number = q.tenant
 JOIN owners AS w ON w.tenant = q.tenant AND w.number = q.owner
@@ -49,7 +49,7 @@ UPDATE waiting_turns SET due_at = ?, error = ? WHERE tenant = ? AND owner = ? AN
 SELECT count(*) FROM waiting_turns WHERE due_at IS NULL
 
 -- name: owners
-SELECT DISTINCT t.name, w.user
+SELECT DISTINCT t.name, w.user, w.kind
 FROM waiting_turns AS q
 JOIN tenants AS t ON t.number = q.tenant
 JOIN owners AS w ON w.tenant = q.tenant AND w.number = q.owner
