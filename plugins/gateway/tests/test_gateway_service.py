@@ -15,7 +15,7 @@ from beaver_hooks_gateway.plugin import RULE
 from beaver_hooks_gateway.references import reference_id
 from beaver_hooks_gateway.shared_breaker import make_breaker
 from beaver_hooks_gateway.testing import Fault
-from beaver_hooks_gateway.wire import RecalledMemory, Result
+from beaver_hooks_gateway.wire import Result
 from beaver_hostspecs import (
     ConfigurationError,
     Contribution,
@@ -131,53 +131,6 @@ async def test_what_is_searched_is_what_was_added(gateway, make_service):
 
     (searched,), (added,) = gateway.bodies("search"), gateway.bodies("add")
     assert f"chat:{searched['conversation_id']}" == added["session_id"]
-
-
-async def test_every_request_has_the_configured_identity(gateway, make_service):
-    """Search, add and flush name the configured user, key, app and project, and one chat."""
-    service = make_service(app_id="notes", project_id="p7")
-    await recall(service)
-    await persist(service)
-
-    identity = {
-        "user_id": gateway.user_id,
-        "user_key": gateway.user_key.reveal(),
-        "app_id": "notes",
-        "project_id": "p7",
-    }
-    asked = {"conversation_id": "s1", "query": "Why?", "scope": [*SCOPE], "top_k": 8}
-    (searched,), (added,), (flushed,) = (gateway.bodies(each) for each in ("search", "add", "flush"))
-    assert [{**identity, **asked}, {**identity, "session_id": "chat:s1"}] == [searched, flushed]
-    assert {**flushed, "messages": added["messages"]} == added
-
-
-class Timed:
-    """Acts as a client that notes the seconds of each request."""
-
-    def __init__(self):
-        self.seconds = []
-
-    async def search(self, *, seconds, **_):
-        self.seconds.append(seconds)
-        return RecalledMemory(results=(), total=0)
-
-    async def add(self, *_, seconds, **__):
-        self.seconds.append(seconds)
-        return 2
-
-    async def flush(self, *, seconds, **_):
-        self.seconds.append(seconds)
-
-
-@pytest.mark.parametrize(("flush", "expected"), [(None, [7.0, 7.0, 7.0]), (60.0, [7.0, 7.0, 60.0])])
-async def test_the_configured_timeouts_are_applied(tmp_path, flush, expected):
-    """Search, add and flush may take the configured seconds."""
-    client, settings = Timed(), GatewaySettings(timeout_seconds=7.0, flush_timeout_seconds=flush)
-    service = MemoryGatewayService(client, settings, make_breaker(settings, tmp_path, SystemClock()))
-    await recall(service)
-    await persist(service)
-
-    assert expected == client.seconds
 
 
 async def test_times_of_a_turn(gateway, make_service):
