@@ -38,8 +38,8 @@ def sent(body):
     return json.loads(encode(body))
 
 
-def make_pair(**overrides):
-    turn = make_turn(session="s1", prompt="Why?", when=ASKED, **overrides)
+def make_pair():
+    turn = make_turn(session="s1", prompt="Why?", when=ASKED, user="ann")
     return turn, make_answer(text="Because.", when=ASKED + timedelta(seconds=1))
 
 
@@ -54,7 +54,7 @@ def test_search():
 
 
 def test_add():
-    """An add has the identity, the chat, and exactly two messages in order of time."""
+    """An add has the configured identity, whoever speaks, the chat, and exactly two messages in order of time."""
     assert {
         "user_id": "u1",
         "user_key": "uk_of_the_wire",
