@@ -72,6 +72,7 @@ def test_names(tmp_path):
         ({"recall": {"cacheSeconds": 301}}, "recall.cacheSeconds", "must be between 120 and 300"),
         ({"recall": {"topicTurns": 2}}, "recall.topicTurns", "must be between 3 and 5"),
         ({"recall": {"maxTokens": 0}}, "recall.maxTokens", "must be between 1 and 100000"),
+        ({"capture": {"minTurnMessages": 0}}, "capture.minTurnMessages", "must be between 1 and 100"),
         ({"embedding": {"dimensions": 8193}}, "embedding.dimensions", "must be between 1 and 8192"),
         ({"databasePath": "memory.db"}, "databasePath", "must be an absolute path"),
         ({"traceFile": "t.jsonl"}, "traceFile", "must be an absolute path"),
