@@ -13,6 +13,7 @@ SETTINGS = (
     "`enabled`, `databasePath`, `store`, `embedding`, `vectors`, `promptIndex`, `recall`, `capture`, `redaction`, `ranking`, "
     "`traceFile`"
 )
+PROVIDERS = "`auto`, `none`, `static`, `onnx`, `fastembed`, `openai-compatible`, `openai`, `voyage`, `cohere`, `ollama`"
 
 
 def load(section):
@@ -83,6 +84,7 @@ def test_names(tmp_path):
         ({"recall": {"maxTokens": 0}}, "recall.maxTokens", "must be between 1 and 100000"),
         ({"capture": {"minTurnMessages": 0}}, "capture.minTurnMessages", "must be between 1 and 100"),
         ({"embedding": {"dimensions": 8193}}, "embedding.dimensions", "must be between 1 and 8192"),
+        ({"embedding": {"provider": "nobody"}}, "embedding.provider", f"must be one of {PROVIDERS}"),
         ({"databasePath": "memory.db"}, "databasePath", "must be an absolute path"),
         ({"traceFile": "t.jsonl"}, "traceFile", "must be an absolute path"),
         ({"nonsense": 1}, "nonsense", f"is not a setting; the settings are {SETTINGS}"),
