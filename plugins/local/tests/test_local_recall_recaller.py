@@ -424,6 +424,19 @@ def test_the_tokens_of_the_index(make_place):
     assert ("index", sum(listed), 9) in report.clippings
 
 
+@pytest.mark.parametrize(("limit", "listed"), [(7, (3, 1)), (2, (2, 0))])
+def test_the_limit_of_the_index(make_place, limit, listed):
+    """The index has room for `limit` memories: recent ones, then relevant ones, of which three are given beside it."""
+    place = make_place(prompt_index=PromptIndexSettings(limit=limit), recall=RecallSettings(top_k=3))
+    for hours in range(3):
+        place.add(f"Hive {hours} is full of honey.", created_at=place.clock.now() - timedelta(hours=hours))
+    for number in range(8):
+        place.add(f"Billing service fact {number}: {'abcdefgh'[number] * 9} {number * 7919}")
+    index = place.ask("billing service").references[-1].text
+
+    assert listed == (index.count("Hive"), index.count("Billing service fact"))
+
+
 def test_index_off(make_place):
     """The index can be turned off."""
     place = make_place(prompt_index=PromptIndexSettings(enabled=False))
