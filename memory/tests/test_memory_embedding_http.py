@@ -387,18 +387,22 @@ def test_each_provider_gets_what_it_wants(provider, server, make, canary):
     assert [None if provider == "ollama" else f"Bearer {canary.reveal()}"] * 2 == keys
 
 
+COMPATIBLE = {"base_url": "https://models.example/v1/", "api_key_env": "COMPATIBLE_API_KEY"}
+
+
 @pytest.mark.parametrize(
-    ("provider", "address"),
+    ("provider", "given_settings", "address"),
     [
-        ("openai", "https://api.openai.com/v1/embeddings"),
-        ("voyage", "https://api.voyageai.com/v1/embeddings"),
-        ("cohere", "https://api.cohere.com/v2/embed"),
-        ("ollama", "http://localhost:11434/api/embed"),
+        ("openai", {}, "https://api.openai.com/v1/embeddings"),
+        ("voyage", {}, "https://api.voyageai.com/v1/embeddings"),
+        ("cohere", {}, "https://api.cohere.com/v2/embed"),
+        ("ollama", {}, "http://localhost:11434/api/embed"),
+        ("openai-compatible", COMPATIBLE, "https://models.example/v1/embeddings"),
     ],
 )
-def test_each_provider_has_its_address(provider, address, monkeypatch):
-    """Without `baseUrl` a request goes to the provider's own address, with the credential of its own variable."""
-    keys = {f"{name.upper()}_API_KEY": f"sk-of-{name}-4711" for name in ("openai", "voyage", "cohere")}
+def test_each_provider_has_its_address(provider, given_settings, address, monkeypatch):
+    """A request goes to the provider's own address or the configured one, with the credential of the right variable."""
+    keys = {f"{name.upper()}_API_KEY": f"sk-of-{name}-4711" for name in ("openai", "voyage", "cohere", "compatible")}
     asked = []
 
     def refuse(_client, url, _content, *, auth, **_):
@@ -407,13 +411,14 @@ def test_each_provider_has_its_address(provider, address, monkeypatch):
         return Reply(status=401)
 
     monkeypatch.setattr(SyncBoundedClient, "post", refuse)
-    settings = EmbeddingSettings(provider=provider, model="m1", dimensions=DIMENSIONS)
+    settings = EmbeddingSettings(provider=provider, model="m1", dimensions=DIMENSIONS, **given_settings)
     embedder = make_embedder(settings, state_folder=None, environment=keys)
     with pytest.raises(EmbeddingError):
         embedder.embed_query(TEXT)
     embedder.close()
 
-    assert [(address, None if provider == "ollama" else f"Bearer sk-of-{provider}-4711")] == asked
+    name = provider.rpartition("-")[2]
+    assert [(address, None if name == "ollama" else f"Bearer sk-of-{name}-4711")] == asked
 
 
 @pytest.mark.parametrize(

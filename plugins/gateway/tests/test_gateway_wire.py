@@ -54,7 +54,7 @@ def test_search():
 
 
 def test_add():
-    """An add has the configured identity, whoever speaks, the chat, and exactly two messages in order of time."""
+    """An add has the configured identity and not the turn's user, the chat, and exactly two messages in order of time."""
     assert {
         "user_id": "u1",
         "user_key": "uk_of_the_wire",
