@@ -83,7 +83,7 @@ async def test_an_operation_is_carried_out_by_name(place):
         told["problems"],
         told["profile"],
     )
-    assert ("The whale sings.", {"tenant": "", "user": "ann"}, "private", NOW.isoformat()) == (
+    assert ("The whale sings.", {"tenant": "", "user": "ann", "kind": "user"}, "private", NOW.isoformat()) == (
         hit["memory"]["title"],
         hit["memory"]["owner"],
         hit["memory"]["store"],

@@ -93,11 +93,11 @@ def _by_place(block: Block, filters: Filters) -> Iterable[np.ndarray]:
 
 
 def _of_project(columns: Mapping[str, np.ndarray], name: str) -> Iterable[np.ndarray]:
-    projects, wanted = columns["projects"], np.uint64(hash_of(name) if name else 0)
-    # Mostly all memories are of one project, and such a column has no room for another value.
-    if not len(projects) or (projects.strides == (0,) and projects[0] == wanted):
-        return
-    yield (columns["scopes"] == SCOPES.index("global")) | (projects == wanted)
+    wanted = ("projects", np.uint64(hash_of(name) if name else 0)), ("scopes", SCOPES.index("global"))
+    # Mostly all memories are of one project, or all are global, and a column with one value has no room for another.
+    if not any(columns[each].strides == (0,) and bool((columns[each][:1] == value).all()) for each, value in wanted):
+        (of_project, of_scope) = (columns[each] == value for each, value in wanted)
+        yield of_project | of_scope
 
 
 def _by_time(block: Block, filters: Filters) -> Iterable[np.ndarray]:

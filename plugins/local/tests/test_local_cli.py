@@ -121,7 +121,7 @@ def test_add_takes_all_that_a_memory_has(here):
         "id": 1, "title": STABLE, "narrative": "Because main moves.", "facts": ["It is protected."],
         "type": "decision", "tags": ["deploy", "billing"], "related_people": ["Ann"], "related_files": ["src/billing"],
         "store": "shared", "scope": "project", "project": "shop", "session": "s1", "pinned": True, "source": "user",
-        "owner": {"tenant": "", "user": ""}, "created_at": "2026-01-02T00:00:00+00:00",
+        "owner": {"tenant": "", "user": "", "kind": "user"}, "created_at": "2026-01-02T00:00:00+00:00",
         "expires_at": "2126-01-02T02:04:00+00:00", "mention_count": 1,
     }  # fmt: skip
 
@@ -1148,9 +1148,9 @@ def test_damaged_rows_are_exported(here, tmp_path):
     assert Ran(out="", err="", code=0) == none == anns
     assert ran == bobs
     assert [
-        ("memory", 1, {"tenant": "", "user": "bob"}, "checksum", "9000 euros", "whole"),
-        ("memory", 2, {"tenant": "", "user": "bob"}, "not_utf8", "Text two", {"base64": "82Vjb25k"}),
-        ("memory", 3, {"tenant": "", "user": "bob"}, "unreadable", "Long", None),
+        ("memory", 1, {"tenant": "", "user": "bob", "kind": "user"}, "checksum", "9000 euros", "whole"),
+        ("memory", 2, {"tenant": "", "user": "bob", "kind": "user"}, "not_utf8", "Text two", {"base64": "82Vjb25k"}),
+        ("memory", 3, {"tenant": "", "user": "bob", "kind": "user"}, "unreadable", "Long", None),
     ] == [
         (each["kind"], each["id"], each["owner"], each["reason"], *map(each["columns"].get, ("title", "narrative")))
         for each in found
