@@ -30,7 +30,7 @@ from beaver_hostspecs import Secret
 from beaver_hostspecs.testing import make_answer, make_turn
 
 ASKED = datetime(2026, 5, 28, 20, 26, 40, tzinfo=UTC)
-SETTINGS = GatewaySettings(user_id="u1", user_key=Secret("uk_of_the_wire"), app_id="default", project_id="p1")
+SETTINGS = GatewaySettings(user_id="u1", user_key=Secret("uk_of_the_wire"), app_id="a1", project_id="p1")
 
 
 def sent(body):
@@ -49,7 +49,7 @@ def test_search():
 
     assert (
         b'{"user_id":"u1","user_key":"uk_of_the_wire","conversation_id":"s1","query":"Why?",'
-        b'"scope":["current_chat","resources"],"top_k":8,"app_id":"default","project_id":"p1"}'
+        b'"scope":["current_chat","resources"],"top_k":8,"app_id":"a1","project_id":"p1"}'
     ) == encode(body)
 
 
@@ -59,7 +59,7 @@ def test_add():
         "user_id": "u1",
         "user_key": "uk_of_the_wire",
         "session_id": "chat:s1",
-        "app_id": "default",
+        "app_id": "a1",
         "project_id": "p1",
         "messages": [
             {"sender_id": "u1", "role": "user", "timestamp": 1780000000000, "content": "Why?"},
