@@ -173,7 +173,6 @@ class HostRuntime:
         plan = make_plan(
             installed=chosen, preset=self._preset, disabled=options.config.plugins.disabled, mode=options.mode
         )
-        self.recorder.renamed(options.config.renamed)
         for name in set(options.config.plugins.disabled) - set(points) - set(options.plugins):
             self._log.warning("disabled_plugin_unknown", plugin=name)
         await self.loader.load(plan, points)

@@ -12,19 +12,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from beaver_hooks.agent.factory import EngineLoader, EngineLoadResult
 from beaver_hooks.agent.loop import AgentLoop
 from beaver_hooks.agent.messages import ChatMessage, Completion, OnDelta, Provider
-from beaver_hooks.agent.sessions.transactions import Work
-from beaver_hooks.agent.sessions.writes import add_messages, find
 from beaver_hooks.config import Config
 from beaver_hooks.config.loader import LoadedConfig
 from beaver_hooks.config.model import Memory
-from beaver_hostspecs import Contribution, Message, Reference, Scope, SystemClock, hookimpl
+from beaver_hostspecs import Contribution, Message, Reference, Scope, SystemClock, Trust, hookimpl
 
 ROUNDS = 300
 WARM_UP = 20
@@ -100,7 +97,7 @@ class Bench:
         await self._loop.run("Remember that we decided to keep the database.", "first", trust="full")
         for session, count in SESSIONS.items():
             await self._engine.sessions.ensure(session)
-            await asyncio.wrap_future(self._engine.sessions.submit(partial(_fill, session=session, count=count)))
+            await self._engine.sessions.append_exchange(session, _messages(session, count))
 
     async def turn(self, session: str) -> float:
         """Return the seconds of one run without those of the provider."""
@@ -121,7 +118,7 @@ class Bench:
     async def reading(self) -> float:
         """Return the seconds of reading the history."""
         started = time.perf_counter()
-        await self._engine.sessions.begin("50 messages")
+        await self._engine.sessions.begin("50 messages", trust=Trust.FULL)
         return time.perf_counter() - started
 
     async def storing(self) -> float:
@@ -139,16 +136,10 @@ class Bench:
         await asyncio.to_thread(self._engine.host.trail.flush)
 
 
-def _fill(work: Work, session: str, count: int) -> None:
-    now = SystemClock().now()
-    messages = [
-        Message(role="assistant" if n % 2 else "user", text=f"Message {n} of {session}: about the weather. " * 3)
-        for n in range(count)
-    ]
-    with work._connector.writing() as connection:  # noqa: SLF001 - 5,000 transactions would take minutes
-        found = find(connection, session)
-        assert found is not None
-        add_messages(connection, found[0], None, messages, now)
+def _messages(session: str, count: int) -> list[Message]:
+    # Of an exchange, sessions keep every message of the user, and one of the assistant.
+    text, now = f"Message of {session}: about the weather. " * 3, SystemClock().now()
+    return [Message(role="user", text=f"{number}. {text}", when=now) for number in range(count)]
 
 
 async def measure(bench: Bench) -> dict[str, float]:

@@ -19,7 +19,7 @@ from statistics import median
 import attrs
 
 ROOT = Path(__file__).parents[1]
-PROJECTS = ("hostspecs", "plugins/curated", ".")
+PROJECTS = ("hostspecs", "toolkit", "plugins/curated", ".")
 ROUNDS, RUNS = 25, 15
 START_TARGET, RUN_TARGET = 1.3, 1.0
 

@@ -1,15 +1,14 @@
 """Measures redaction: its cost on ordinary and on hostile text, its false alarms, and the formats that it finds.
 
-Ordinary texts are the documentation and the sources of this repository (without its tests, this module and the lists
-of credentials), the standard library of this interpreter without its tests, and the conversations of LoCoMo and BEAM
-where `BEAVER_BENCH_DATA` names their folder. The cost is that of pieces of 1 KB, the best of four runs of each;
-conversations are joined to such pieces. A false alarm is each finding in an ordinary text, whatever it is.
+Ordinary texts are the documentation and the sources of this repository (without its tests and this module), the
+standard library of this interpreter without its tests, and the conversations of LoCoMo and BEAM where
+`BEAVER_BENCH_DATA` names their folder. The cost is that of pieces of 1 KB, the best of four runs of each; conversations
+are joined to such pieces. A false alarm is each finding in an ordinary text, whatever it is.
 
-The formats are those of `kit_credentials_seen`, on which the rules were written, and of three lists that were each
-written without sight of the rules, measured once, and then used to improve them: `kit_credentials_foreign`,
-`kit_credentials_fresh` and `kit_credentials_third`. Their first figures are in decision 0074; the next figure for
-unseen formats needs another list.
-A credential counts as found if no part of it that is longer than its half is left.
+The formats are those of `credentials/seen.jsonl`, on which the rules were written, and of three lists that were each
+written without sight of the rules, measured once, and then used to improve them: `foreign`, `fresh` and `third`. Their
+first figures are in decision 0074; the next figure for unseen formats needs another list. A credential counts as
+found if no part of it that is longer than its half is left.
 """
 
 import json
@@ -21,11 +20,10 @@ import sys
 import sysconfig
 import time
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from kit_credentials import Credential, is_gone, plain
+from kit_credentials import Credential, credentials, is_gone, plain
 
 from beaver_toolkit.redaction.redactor import Redactor
 
@@ -73,9 +71,7 @@ def ordinary() -> dict[str, list[str]]:
     library = Path(sysconfig.get_path("stdlib")).rglob("*.py")
     found = {
         "this repository": [
-            read(each)
-            for each in ours
-            if "tests" not in each.parts and not {"kit_credentials", "bench_redaction"} & {each.stem[:15]}
+            read(each) for each in ours if "tests" not in each.parts and each.name != Path(__file__).name
         ],
         "standard library": [read(each) for each in library if not {"test", "tests", "site-packages"} & {*each.parts}],
     }
@@ -148,8 +144,8 @@ def main() -> int:
         f"Hostile text of 64 KB: at most {1e3 * times[0][0]:.1f} ms (target 20), by {times[0][1]}; then "
         + ", ".join(f"{name} {1e3 * took:.1f}" for took, name in times[1:6])
     )
-    for name in ("kit_credentials_seen", "kit_credentials_foreign", "kit_credentials_fresh", "kit_credentials_third"):
-        formats = import_module(name).FORMATS
+    for name in ("seen", "foreign", "fresh", "third"):
+        formats = credentials(name)
         kinds, hits, total, wrong = found(redactor, formats)
         good = good and hits / total >= FOUND_TARGET
         print(

@@ -1,18 +1,21 @@
-"""The shape of a list of credentials, and how its credentials are made up. None of them was ever valid."""
+"""Lists of credentials in `credentials/`, one kind of credential per line. None of them was ever valid."""
 
-import random
-import string
+import sys
+from pathlib import Path
 
 import attrs
+
+ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "tests"))
+
+from case_files import cases, unbroken  # noqa: E402 - found by the path above
 
 OPEN, CLOSE = "\u27e6", "\u27e7"
 """The marks around the credential in a text."""
 
-WORD = string.ascii_letters + string.digits
-LOWER = string.ascii_lowercase + string.digits
-UPPER = string.ascii_uppercase + string.digits
-HEX = "0123456789abcdef"
-BASE64 = WORD + "+/"
+
+def _unbroken(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(unbroken, texts))
 
 
 @attrs.frozen(kw_only=True)
@@ -26,18 +29,13 @@ class Credential:
     """
 
     kind: str
-    texts: tuple[str, ...]
+    texts: tuple[str, ...] = attrs.field(converter=_unbroken)
     innocent: tuple[str, ...] = ()
 
 
-def made_up(seed: str, length: int, alphabet: str = WORD) -> str:
-    """Return random text that is the same in every run."""
-    return "".join(random.Random(seed).choices(alphabet, k=length))
-
-
-def marked(credential: str) -> str:
-    """Return a credential between the marks."""
-    return f"{OPEN}{credential}{CLOSE}"
+def credentials(name: str) -> tuple[Credential, ...]:
+    """Return a list of credentials."""
+    return cases(Path(__file__).parent / "credentials" / f"{name}.jsonl", Credential)
 
 
 def plain(text: str) -> tuple[str, str]:

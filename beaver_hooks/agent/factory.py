@@ -150,7 +150,6 @@ class EngineLoader:
             with contextlib.suppress(AuditUnavailable):
                 # The health of the host says why there is none.
                 store.audit_damage(host.trail)
-            await _keep_off(store, host)
             settings = loaded.config.agent
             search = session_search_tool(store, lambda session, user: host.is_memory_off(session=session, user=user))
             tools = ToolBox(host, [search], output_characters=settings.tool_output_characters)
@@ -206,17 +205,6 @@ async def _open_store(stack: AsyncExitStack, loaded: LoadedConfig, clock: Clock,
     store = await asyncio.to_thread(_store, loaded, clock, files)
     stack.push_async_callback(store.close)
     return store
-
-
-async def _keep_off(store: SessionStore, host: Host) -> None:
-    """Switch memory off for sessions in which an older version, or an import, has it off."""
-    for session, user in await store.paused():
-        # The owner at the terminal continues a session of any user without naming the user.
-        for each in {None, user}:
-            # An older version accepted blank ids, which no turn can have any more.
-            if session.strip() and (each is None or each.strip()):
-                await host.switch_memory(on=False, session=session, user=each)
-        await store.unpause(session)
 
 
 def _store(loaded: LoadedConfig, clock: Clock, files: StateFiles) -> SessionStore:

@@ -17,13 +17,11 @@ from beaver_toolkit.row_checksums import row_checksum
 from beaver_toolkit.sqlite.connections import integrity_problems
 from beaver_toolkit.sqlite.database import Database as SqliteDatabase
 from beaver_toolkit.sqlite.errors import translated
-from beaver_toolkit.sqlite.migrations import read_migrations, version_of
+from beaver_toolkit.sqlite.migrations import read_migrations
 
 PACKAGE = "beaver_hooks.audit"
 DATABASE = "host.db"
 RECEIPTS_KEPT = 10_000
-CHECKSUMS = 2
-"""The version of the database that has checksums of receipts."""
 
 TRIGGERS = ("audit_keeps_what_it_has", "audit_loses_nothing", "audit_replaces_nothing")
 """They refuse statements that change or delete records."""
@@ -53,13 +51,7 @@ class Database:
         Raises:
             DatabaseError: it cannot be opened or is not a host's database. It is never replaced by a new one.
         """
-        opened = cls(SqliteDatabase.open(folder / DATABASE, read_migrations(PACKAGE)))
-        try:
-            opened._add_checksums()
-        except BaseException:
-            opened.close()
-            raise
-        return opened
+        return cls(SqliteDatabase.open(folder / DATABASE, read_migrations(PACKAGE)))
 
     @classmethod
     def read(cls, folder: Path, *, wait: float | None = None) -> "Database":
@@ -154,20 +146,8 @@ class Database:
 
     def _receipts(self, query: str, binding: str | int) -> list[StoredReceipt]:
         with translated():
-            # A reader may meet a database of an older version, which has no checksums.
-            column = "checksum" if version_of(self._connection) >= CHECKSUMS else "NULL"
-            rows: list[Any] = self._connection.execute(_SQL[query].format(checksum=column), (binding,)).fetchall()
+            rows: list[Any] = self._connection.execute(_SQL[query], (binding,)).fetchall()
         return [_stored(*row) for row in rows]
-
-    def _add_checksums(self) -> None:
-        """Give the receipts that an older version has stored their checksums."""
-        with translated():
-            if not self._connection.execute(_SQL["receipts_without_checksum"]).fetchone():
-                return
-        with self.transaction():
-            rows: list[Any] = self._connection.execute(_SQL["receipts_without_checksum"]).fetchall()
-            sums = [(row_checksum(turn, at, body), number) for number, turn, at, body in rows]
-            self._connection.executemany(_SQL["set_checksum"], sums)
 
     def _pairs(self, sql: str, *bindings: str | int) -> list[tuple[str, str]]:
         with translated():
@@ -175,9 +155,8 @@ class Database:
         return [(str(one), str(other)) for one, other in rows]
 
 
-def _stored(turn: bytes, at: bytes, body: bytes, checksum: int | None) -> StoredReceipt:
-    # An older version has stored no checksum.
-    is_whole = checksum is None or row_checksum(turn, at, body) == checksum
+def _stored(turn: bytes, at: bytes, body: bytes, checksum: int) -> StoredReceipt:
+    is_whole = row_checksum(turn, at, body) == checksum
     return StoredReceipt(turn.decode(errors="backslashreplace"), body.decode(errors="replace") if is_whole else None)
 
 

@@ -37,19 +37,13 @@ WHERE rowid IN (SELECT rowid FROM receipts ORDER BY at DESC, rowid DESC LIMIT -1
 
 -- name: receipts
 -- Reads bytes here and below, because a damaged text may be none.
-SELECT CAST(turn AS BLOB), CAST(at AS BLOB), CAST(body AS BLOB), {checksum}
+SELECT CAST(turn AS BLOB), CAST(at AS BLOB), CAST(body AS BLOB), checksum
 FROM receipts
 ORDER BY at DESC, rowid DESC
 LIMIT ?
 
 -- name: receipt
-SELECT CAST(turn AS BLOB), CAST(at AS BLOB), CAST(body AS BLOB), {checksum} FROM receipts WHERE turn = ?
-
--- name: receipts_without_checksum
-SELECT rowid, CAST(turn AS BLOB), CAST(at AS BLOB), CAST(body AS BLOB) FROM receipts WHERE checksum IS NULL
-
--- name: set_checksum
-UPDATE receipts SET checksum = ? WHERE rowid = ?
+SELECT CAST(turn AS BLOB), CAST(at AS BLOB), CAST(body AS BLOB), checksum FROM receipts WHERE turn = ?
 
 -- name: put_health
 -- Keeps a suspension that another host has changed later, because this host may not have read it.

@@ -15,9 +15,7 @@ from beaver_hooks.cli.common import common, in_loop, opened, set_up_log
 from beaver_hooks.cli.text_format import counted
 from beaver_hooks.config import LoadedConfig
 from beaver_hooks.config.paths import printable
-from beaver_hooks.config.renames import COMMAND, Renamed
 from beaver_hooks.file_trust import StateFiles
-from beaver_hooks.plugins.settings_classes import renames
 from beaver_hostspecs import BeaverError, ConfigurationError
 
 
@@ -81,14 +79,8 @@ def _plugins(engine: EngineLoadResult, wanted: frozenset[str]) -> list[Finding]:
     examined = [
         health.examine(name, each, wanted=name in wanted, degraded="warning") for name, each in engine.status.items()
     ]
-    renamed = {str(each): each for each in renames(engine.loaded.config)}
     # A notice for the person is no fault, and has its own remedy.
-    told = [(name, text) for name, texts in engine.notices.items() for text in texts if text not in renamed]
-    return [*examined, *(ok(f"plugin {name}", text) for name, text in told), *map(_renamed, renamed.values())]
-
-
-def _renamed(each: Renamed) -> Finding:
-    return warning("configuration", each.text, f"run: {COMMAND}")
+    return [*examined, *(ok(f"plugin {name}", text) for name, texts in engine.notices.items() for text in texts)]
 
 
 def _skills(loaded: LoadedConfig) -> list[Finding]:

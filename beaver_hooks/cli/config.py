@@ -20,7 +20,7 @@ from beaver_hooks.config.parser import read_json
 from beaver_hooks.config.paths import printable
 from beaver_hooks.config.suggestions import meant_or_known
 from beaver_hooks.config.type_hints import key_of, optional_of, settings_fields
-from beaver_hooks.plugins.settings_classes import renames, settings_classes
+from beaver_hooks.plugins.settings_classes import settings_classes
 from beaver_toolkit.strict_json import InvalidJson, loads
 
 MASKED = f'"{MASK}" hides a secret that is in the file itself, or a setting of a plugin that is not loaded.'
@@ -93,32 +93,6 @@ def unset(*, path: tuple[str, ...], dry_run: bool, config: Path | None) -> None:
     else:
         return
     raise click.UsageError(text)
-
-
-@command.command(name="migrate")
-@dry_run
-@common
-def migrate(*, dry_run: bool, config: Path | None) -> None:
-    """Give settings that were renamed their names of today, in the file.
-
-    An old name goes on taking effect for a while; `beaver check` lists those that the configuration uses. The values
-    stay as they are.
-    """
-    found = target(config)
-    if not found.path.exists():
-        show("There is no configuration, so there is nothing to rename.")
-        return
-    edited(found, lambda built: _moves(built, found.path), dry=dry_run)
-
-
-def _moves(config: Config, path: Path) -> list[Step]:
-    """Return the steps that rename settings with an old name. The user must edit those in a list."""
-    raw, steps = read_json(path), []
-    # The innermost first: its path contains the old name of the object around it.
-    for each in reversed([each for each in renames(config) if "[" not in each.old]):
-        old, new = tuple(each.old.split(".")), tuple(each.new.split("."))
-        steps += [Step(path=new, value=_found(raw, old)), Step(path=old, remove=True)]
-    return steps
 
 
 def own_paths(cls: type, prefix: str = "") -> list[str]:

@@ -21,15 +21,13 @@ FOLDER = "notices"
 ONCE = "This line is shown once; `beaver check` repeats it."
 
 _LEFT_OUT = "event=beaver_hooks.plugin_unavailable "
-_RENAMED = "event=beaver_hooks.setting_renamed "
 _OWN_WORDS = "error=PluginUnavailable"
 
 
 def is_news(record: logging.LogRecord) -> bool:
-    """Whether a log record says more than `tell_once`, which reports plugins that opt out and renamed settings."""
+    """Whether a log record says more than `tell_once`, which reports plugins that opt out."""
     text = record.getMessage()
-    is_left_out = text.startswith(_LEFT_OUT) and text.endswith(_OWN_WORDS)
-    return not (is_left_out or text.startswith(_RENAMED))
+    return not (text.startswith(_LEFT_OUT) and text.endswith(_OWN_WORDS))
 
 
 def tell_once(status: "Mapping[str, Health]", notices: Mapping[str, Sequence[str]], folder: Path) -> None:

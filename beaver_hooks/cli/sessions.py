@@ -120,8 +120,8 @@ def rename_command(session: str, title: str, *, config: Path | None) -> None:
         await store.rename(name, title)
         return (await store.show(name)).info
 
-    renamed = _answer(_folder(config), rename)
-    show(f"The title of {renamed.id} is: {renamed.title or '(none)'}")
+    info = _answer(_folder(config), rename)
+    show(f"The title of {info.id} is: {info.title or '(none)'}")
 
 
 @command.command(name="delete")

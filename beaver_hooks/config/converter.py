@@ -7,7 +7,7 @@ class. No error, and no exception chained to one, holds a value.
 
 import enum
 import types
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeVar, cast, get_args, get_origin
 
@@ -24,7 +24,6 @@ from beaver_hooks.config.type_hints import (
     argument_of,
     array_of,
     key_of,
-    old_keys_of,
     optional_of,
     origin_of,
     rest_field,
@@ -122,18 +121,17 @@ class _Converter:
 
     def _object(self, value: object, cls: type, path: str) -> Any:
         given, attributes = _as_object(value, path), _fields_of(cls, path)
-        names = {key_of(each): _name_of(each, given, path) for each in attributes}
-        arguments = self._rest(given, cls, names, path)
+        arguments = self._rest(given, cls, [key_of(each) for each in attributes], path)
         for attribute in attributes:
-            arguments.update(self._field(given, attribute, names[key_of(attribute)], path))
+            arguments.update(self._field(given, attribute, path))
         made, refusal = make(cls, arguments)
         if refusal is None:
             return made
-        return _refuse(child(path, names[key_of(refusal.attribute)]) if refusal.attribute else path, refusal.problem)
+        return _refuse(child(path, key_of(refusal.attribute)) if refusal.attribute else path, refusal.problem)
 
-    def _rest(self, given: Mapping[str, Any], cls: type, names: Mapping[str, str], path: str) -> dict[str, Any]:
+    def _rest(self, given: Mapping[str, Any], cls: type, names: Collection[str], path: str) -> dict[str, Any]:
         """Return the argument for the keys without a field of their own, or refuse them."""
-        taker, others = rest_field(cls), {key: each for key, each in given.items() if key not in names.values()}
+        taker, others = rest_field(cls), {key: each for key, each in given.items() if key not in names}
         for key, each in others.items():
             if taker is None:
                 _refuse(child(path, key), f"is not a setting{meant_or_known(key, names, 'settings')}")
@@ -141,11 +139,9 @@ class _Converter:
                 _refuse(child(path, key), f"must be an object{did_you_mean(key, names)}")
         return {} if taker is None else {argument_of(taker): self.convert(others, taker.type, path)}
 
-    def _field(
-        self, given: Mapping[str, Any], attribute: "attrs.Attribute[Any]", name: str, path: str
-    ) -> dict[str, Any]:
-        """Return the argument for a field, which the file gives as `name`; none where the default applies."""
-        optional = attribute.default is not attrs.NOTHING
+    def _field(self, given: Mapping[str, Any], attribute: "attrs.Attribute[Any]", path: str) -> dict[str, Any]:
+        """Return the argument for a field; none where the default applies."""
+        name, optional = key_of(attribute), attribute.default is not attrs.NOTHING
         if name not in given or (attribute.type is Secret and optional and self._is_unset(given[name])):
             return {} if optional else _refuse(child(path, name), "is missing")
         return {argument_of(attribute): self.convert(given[name], attribute.type, child(path, name))}
@@ -189,14 +185,6 @@ def _fields_of(cls: type, path: str) -> list["attrs.Attribute[Any]"]:
     except NameError:
         pass  # an annotation cannot be resolved; raised below, so that the error is not chained to this one
     return _unsupported(path)
-
-
-def _name_of(attribute: "attrs.Attribute[Any]", given: Mapping[str, Any], path: str) -> str:
-    """Return the name under which an object gives a field: its key or an old one; its key if it does not give it."""
-    found = [name for name in (key_of(attribute), *old_keys_of(attribute)) if name in given]
-    if len(found) > 1:
-        _refuse(child(path, found[1]), f"is an old name of `{found[0]}`, which is given too; take one of them out")
-    return (*found, key_of(attribute))[0]
 
 
 def _unsupported(path: str) -> NoReturn:

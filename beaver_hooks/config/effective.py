@@ -10,7 +10,7 @@ import attrs
 from beaver_hooks.config.entries import Classes
 from beaver_hooks.config.environment import is_reference
 from beaver_hooks.config.model import FAIL_CLOSED, Config, Memory
-from beaver_hooks.config.type_hints import key_of, old_keys_of, settings_fields
+from beaver_hooks.config.type_hints import key_of, settings_fields
 from beaver_hostspecs import Secret
 
 MASK = "***"
@@ -52,7 +52,7 @@ def _plain(value: Any, raw: Any) -> Any:
         return dict(raw) if is_reference(raw) else MASK
     if attrs.has(type(value)):
         fields = settings_fields(type(value))
-        return {key_of(each): _plain(getattr(value, each.name), _given(raw, each)) for each in fields}
+        return {key_of(each): _plain(getattr(value, each.name), _in(raw, key_of(each))) for each in fields}
     if isinstance(value, Mapping):
         return {key: _plain(each, _in(raw, key)) for key, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -71,12 +71,6 @@ def _scalar(value: Any) -> Any:
     if isinstance(value, enum.Enum):
         return value.value
     return str(value) if isinstance(value, Path) else value
-
-
-def _given(raw: Any, attribute: "attrs.Attribute[Any]") -> Any:
-    """Return the file's value of a field, under its current or an old name."""
-    keys = (key_of(attribute), *old_keys_of(attribute))
-    return next((_in(raw, key) for key in keys if _in(raw, key) is not None), None)
 
 
 def _in(raw: Any, key: str) -> Any:

@@ -20,7 +20,6 @@ from beaver_hooks.config.type_hints import (
     OBJECTS,
     array_of,
     key_of,
-    old_keys_of,
     optional_of,
     origin_of,
     rest_field,
@@ -160,7 +159,7 @@ def _kind_within(kind: Any, path: str, key: str, classes: Classes) -> Any:
             fields = settings_fields(kind)
         except NameError:  # an annotation cannot be resolved
             return None
-        known = {name: each.type for each in fields for name in (key_of(each), *old_keys_of(each))}
+        known = {key_of(each): each.type for each in fields}
         return known.get(key, classes.get(path) if rest_field(kind) is not None else None)
     return (*get_args(kind), None, None)[1] if origin_of(kind) in OBJECTS else None
 

@@ -13,7 +13,6 @@ from beaver_hooks.config.converter import structure
 from beaver_hooks.config.error_source import located_in
 from beaver_hooks.config.paths import child
 from beaver_hooks.config.provider import ProviderSettings
-from beaver_hooks.config.renames import Renamed, renamed_in
 from beaver_hooks.config.sections import SectionOwners, check_claims, check_known
 from beaver_hooks.config.small_model import SmallModelSettings
 from beaver_hooks.config.type_hints import hidden, rest
@@ -129,7 +128,6 @@ class Config:
     Attributes:
         schema: the file's `$schema`, for editors; ignored.
         source: its file, which errors name, or `None`.
-        renamed: the settings of the host that it gives under old names.
     """
 
     schema: str | None = setting(default=None, key="$schema", help="the JSON Schema of this file, for editors")
@@ -141,7 +139,6 @@ class Config:
     agent: AgentSettings = setting(default=AgentSettings(), help="how the agent runs")
     host: HostSettings = setting(default=HostSettings(), help="how turns are run")
     source: Path | None = hidden(default=None, eq=False)
-    renamed: tuple[Renamed, ...] = hidden(default=(), eq=False)
 
     @property
     def mode(self) -> Mode:
@@ -175,10 +172,6 @@ class Config:
         """
         section = self.section(path) or {}
         return located_in(self.source, partial(structure, cls, section, path, environment=environment))
-
-    def renamed_at(self, cls: type, path: str) -> tuple[Renamed, ...]:
-        """Return the settings of a plugin that are given under old names."""
-        return renamed_in(cls, self.section(path) or {}, path)
 
     def check_sections(
         self,

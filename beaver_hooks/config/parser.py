@@ -13,7 +13,6 @@ from beaver_hooks.config.error_source import located_in
 from beaver_hooks.config.json_checks import DEEPEST, check_plain
 from beaver_hooks.config.model import FAIL_CLOSED, Config, Plugins
 from beaver_hooks.config.paths import child, printable
-from beaver_hooks.config.renames import renamed_in
 from beaver_hostspecs import ConfigurationError
 from beaver_toolkit.files import NotRegular, open_regular
 from beaver_toolkit.strict_json import InvalidJson, loads
@@ -59,7 +58,7 @@ def build_config(
     environment = os.environ if environment is None else environment
     made = located_in(source, partial(structure, Config, raw, "", environment=environment))
     located_in(source, partial(_check_fail_closed, made.plugins))
-    config = attrs.evolve(made, source=source, renamed=renamed_in(Config, raw))
+    config = attrs.evolve(made, source=source)
     if config.memory is None:
         return config
     return attrs.evolve(config, memory=attrs.evolve(config.memory, explicit="mode" in raw["memory"]))

@@ -14,7 +14,6 @@ from beaver_hooks.config.type_hints import (
     OBJECTS,
     array_of,
     key_of,
-    old_keys_of,
     optional_of,
     origin_of,
     rest_field,
@@ -77,13 +76,11 @@ def config_schema(sections: Mapping[str, type] = MappingProxyType({}), *, others
 def _object(cls: type, path: str, sections: _Sections) -> Schema:
     attributes = settings_fields(cls)
     properties = {key_of(each): _property(each, child(path, key_of(each)), sections) for each in attributes}
-    properties |= {old: _renamed(old, each, path, sections) for each in attributes for old in old_keys_of(each)}
     others: Schema | bool = False
     if rest_field(cls) is not None:
         properties |= _sections(path, sections)
         others = _other(path) if sections.others else False
-    # A setting that may be given under an old name cannot be required under its new one.
-    required = [key_of(each) for each in attributes if each.default is attrs.NOTHING and not old_keys_of(each)]
+    required = [key_of(each) for each in attributes if each.default is attrs.NOTHING]
     schema: Schema = {"type": "object", "properties": properties, "additionalProperties": others}
     return schema | ({"required": required} if required else {})
 
@@ -120,13 +117,6 @@ def _property(attribute: "attrs.Attribute[Any]", path: str, sections: _Sections)
     if attribute.metadata.get(HELP):
         schema["description"] = attribute.metadata[HELP]
     return schema | _default(attribute)
-
-
-def _renamed(old: str, attribute: "attrs.Attribute[Any]", path: str, sections: _Sections) -> Schema:
-    """Return the schema of a setting under an old name."""
-    found = _property(attribute, child(path, old), sections)
-    found.pop("default", None)
-    return found | {"description": f"the old name of {key_of(attribute)}", "deprecated": True}
 
 
 def _kind(kind: Any, path: str, sections: _Sections) -> Schema:

@@ -44,7 +44,7 @@ class Summary:
 
     Attributes:
         path: the real path of the file.
-        changed: whether an earlier version of it was confirmed.
+        changed: whether it was confirmed with other content.
         entries: its settings, in the order of the file.
         previous: the confirmed settings; `None` if they are unknown.
     """

@@ -70,7 +70,7 @@ def confirm(path: Path, raw: Mapping[str, Any], environment: Mapping[str, str], 
 def review(
     path: Path, raw: Mapping[str, Any], environment: Mapping[str, str], classes: Classes = NO_CLASSES
 ) -> Summary:
-    """Return the summary of the configuration at `path`: its changes if an earlier version is kept."""
+    """Return the summary of the configuration at `path`: its changes since the confirmed one, if that is kept."""
     known = recorded_fingerprint(path, environment)
     before = kept_version(record_path(environment), _key(path), known)
     changed = known is not None and known != fingerprint(raw)

@@ -7,7 +7,7 @@ from typing import Any, Union, get_args, get_origin
 
 import attrs
 
-from beaver_hostspecs.settings import KEY, WAS
+from beaver_hostspecs.settings import KEY
 
 REST = "beaver_hooks.rest"
 HIDDEN = "beaver_hooks.hidden"
@@ -55,11 +55,6 @@ def key_of(attribute: "attrs.Attribute[Any]") -> str:
         return str(attribute.metadata[KEY])
     first, *others = argument_of(attribute).rstrip("_").split("_")
     return first + "".join(word.capitalize() for word in others)
-
-
-def old_keys_of(attribute: "attrs.Attribute[Any]") -> tuple[str, ...]:
-    """Return the former names of a field in the file."""
-    return tuple(attribute.metadata.get(WAS, ()))
 
 
 def argument_of(attribute: "attrs.Attribute[Any]") -> str:

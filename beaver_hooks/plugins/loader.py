@@ -218,9 +218,7 @@ class Loader:
             return None
         here, path = self._options, info.settings_path or f"plugins.{name}"
         with contained(name, "could not be given its settings"):
-            settings: object = here.config.settings(info.settings, path, environment=here.environment)
-        self._recorder.renamed(here.config.renamed_at(info.settings, path), name)
-        return settings
+            return here.config.settings(info.settings, path, environment=here.environment)
 
     def _unclaimed(self, member: Member, what: str, offered: tuple[N, ...]) -> tuple[N, ...]:
         """Return the offers whose names are not taken; audit the others."""

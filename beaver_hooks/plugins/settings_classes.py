@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from beaver_hooks.config import Config
-from beaver_hooks.config.renames import Renamed
 from beaver_hooks.config.type_hints import settings_fields
 from beaver_hooks.log import make_log
 from beaver_hooks.plugins.entry_points import Rivals, installed
@@ -23,12 +22,6 @@ def settings_classes(config: Config) -> dict[str, type]:
     """Return the settings class of each plugin that `config` lets load, by the path of its section."""
     sections = (settings_of(name, info) for name, info in descriptions(config).items())
     return {path: cls for path, cls in sections if cls is not None}
-
-
-def renames(config: Config) -> tuple[Renamed, ...]:
-    """Return the settings with old names in `config`, of the host and of the plugins that `config` lets load."""
-    sections = settings_classes(config).items()
-    return (*config.renamed, *(each for path, cls in sections for each in config.renamed_at(cls, path)))
 
 
 def settings_of(name: str, info: PluginInfo) -> tuple[str, type | None]:

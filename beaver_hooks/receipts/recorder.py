@@ -9,7 +9,6 @@ from typing import cast
 
 from beaver_hooks.audit.events import AuditEvent, AuditSink, Facts
 from beaver_hooks.audit.trail import Trail
-from beaver_hooks.config.renames import COMMAND, Renamed
 from beaver_hooks.log import Log
 from beaver_hooks.receipts.facts import Identify, clean, clean_text
 from beaver_hooks.receipts.health import Health
@@ -193,13 +192,6 @@ class Recorder:
         if text not in told and len(told) < MOST_NOTICES:
             self.notices[plugin] = (*told, text)
             self._say("info", "plugin_notice", plugin=plugin, text=text)
-
-    def renamed(self, renamed: Iterable[Renamed], plugin: str | None = None) -> None:
-        """Report the settings of a plugin, or of the host, that a configuration gives under old names."""
-        for each in renamed:
-            facts = {"old": each.old, "new": each.new, "remedy": COMMAND}
-            self.event("setting_renamed", facts, plugin=plugin, loudly=True)
-            self.notice(plugin or HOST, str(each))
 
     def _clean(self, facts: Mapping[str, object], builder: ReceiptBuilder | None) -> Facts:
         # These types identify no person and skip the slow check; the keys come from the host or are clean already.

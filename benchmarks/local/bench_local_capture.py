@@ -19,14 +19,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 from kit_beam import beam
-from kit_changes import Change, changes
-from kit_changes_foreign import CHANGES as FOREIGN
-from kit_changes_fresh import CHANGES as FRESH
-from kit_changes_unseen import CHANGES as UNSEEN
+from kit_changes import changes
 from kit_data import Case, Item, locomo, text_only, with_fields
 from kit_engine import e5_small, stores
 from kit_score import Targets, any_at, flat, frac_at, heading, machine, noise, row
-from kit_short_statements import CHATTER, MEASURED, SEEN, STATEMENTS
+from kit_short_messages import MEASURED, SEEN, SMALL_TALK, STATEMENTS
 
 from beaver_memory.capture.records import Candidate, Utterance, Voice
 from beaver_memory.capture.rules import RuleExtractor
@@ -37,7 +34,7 @@ FROZEN_ON = 3
 EVIDENCE, TURNS = 0.83, 0.50
 BEAM_EVIDENCE, CHARACTERS = 0.85, 0.07
 LOSS = 0.02
-SHORT_STATEMENTS, SMALL_TALK = 0.90, 0.10
+LEAST_STATEMENTS, MOST_SMALL_TALK = 0.90, 0.10
 RULES = RuleExtractor()
 
 
@@ -146,19 +143,17 @@ def on_short_messages(told: Targets) -> None:
     """Measure on short messages."""
     heading("What capture keeps of short messages", ("stated", "small talk"))
     for name, half in (("half that the rules were written with", SEEN), ("half that is measured only", MEASURED)):
-        row(name, (share_kept(STATEMENTS[half]), share_kept(CHATTER[half])))
-    told.least("short statements kept, measured half", share_kept(STATEMENTS[MEASURED]), SHORT_STATEMENTS)
-    told.least("1 - share of small talk kept, measured half", 1 - share_kept(CHATTER[MEASURED]), 1 - SMALL_TALK)
+        row(name, (share_kept(STATEMENTS[half]), share_kept(SMALL_TALK[half])))
+    told.least("short statements kept, measured half", share_kept(STATEMENTS[MEASURED]), LEAST_STATEMENTS)
+    told.least("1 - share of small talk kept, measured half", 1 - share_kept(SMALL_TALK[MEASURED]), 1 - MOST_SMALL_TALK)
     heading("What capture keeps of the statements of other authors", ("en", "de", "zh"))
-    lists = {"unseen": UNSEEN, "foreign": FOREIGN, "fresh": FRESH}
-    for name, templates in lists.items():
-        row(name, [share_kept(said_in(language, templates)) for language in ("en", "de", "zh")])
+    for name in ("unseen", "foreign", "fresh"):
+        row(name, [share_kept(said_in(language, name)) for language in ("en", "de", "zh")])
 
 
-def said_in(language: str, templates: Sequence[Change]) -> list[str]:
-    """Return the statements in a language of the benchmark of supersession."""
-    told = changes(each for each in templates if each.language == language)
-    return [text for each in told for text in (each.first, each.second)]
+def said_in(language: str, name: str) -> list[str]:
+    """Return the statements in a language of a set of the benchmark of supersession."""
+    return [text for each in changes(name) if each.language == language for text in (each.first, each.second)]
 
 
 def on_locomo(embedders: Sequence[Embedder | None], told: Targets) -> None:

@@ -27,12 +27,6 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import kit_changes_foreign
-import kit_changes_fresh
-import kit_changes_more
-import kit_changes_prose
-import kit_changes_seen
-import kit_changes_unseen
 from kit_changes import Told, changes, pairs
 from kit_engine import Calendar, Remembering, e5_small, static
 from kit_score import Targets, heading, machine, row
@@ -47,14 +41,7 @@ from beaver_memory.records import Memory, NewMemory, Owner
 from beaver_memory.store.in_memory import InMemoryStore
 
 NEWER_FIRST, OLDER_INJECTED, BOTH_SUPERSEDED = 0.9, 0.02, 0.01
-SETS = {
-    "seen": kit_changes_seen,
-    "more": kit_changes_more,
-    "prose": kit_changes_prose,
-    "unseen": kit_changes_unseen,
-    "foreign": kit_changes_foreign,
-    "fresh": kit_changes_fresh,
-}
+SETS = ("seen", "more", "prose", "unseen", "foreign", "fresh")
 WAYS: Mapping[str, Mapping[str, bool]] = {
     "added only": {"reconciles": False},
     "reconciled": {"reconciles": True},
@@ -141,10 +128,10 @@ class Figures:
 
 def figures(name: str, *, reconciles: bool, embedder: Remembering | None, leaves_out: bool = False) -> Figures:
     """Tell the facts of a set to each of its users, ask, and return the figures."""
-    told = list(changes(SETS[name].CHANGES))
+    told = list(changes(name))
     users = _told(told, reconciles=reconciles, embedder=embedder)
     answers = [(each, users[each.user].given(each.question, leaves_out=leaves_out)) for each in told]
-    both = list(pairs(SETS[name].PAIRS))
+    both = list(pairs(name))
     others = _told(both, reconciles=reconciles, embedder=embedder)
     hold = {name: user.holds() for name, user in others.items()}
     return Figures(
@@ -251,8 +238,8 @@ def main() -> int:
         if getattr(options, name) and (made := make()) is not None:
             embedders[name] = made
     print(machine("beaver-memory"))
-    for name, made_up in SETS.items():
-        kinds = Counter(each.kind for each in (*changes(made_up.CHANGES), *pairs(made_up.PAIRS)))
+    for name in SETS:
+        kinds = Counter(each.kind for each in (*changes(name), *pairs(name)))
         print(f"{name}: " + ", ".join(f"{kind} {count}" for kind, count in kinds.items()))
     targets = Targets()
     for name, embedder in embedders.items():

@@ -221,7 +221,7 @@ class StoredSession:
         user: its user, or `None`.
         trust: in the caller who began it.
         messages: what the user and the model saw, in order. The id of a user's message is that of its turn, or `None`
-            if an earlier version stored it.
+            if it was imported without one.
     """
 
     id: str

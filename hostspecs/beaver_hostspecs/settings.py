@@ -25,9 +25,6 @@ HELP = "beaver_hostspecs.help"
 KEY = "beaver_hostspecs.key"
 """The metadata key of a field's name in the file, where camelCase would not give it."""
 
-WAS = "beaver_hostspecs.was"
-"""The metadata key of the names that a field had in the file before."""
-
 KEYWORDS = "beaver_hostspecs.keywords"
 """The metadata key of the JSON Schema keywords that a field's validators stand for."""
 
@@ -118,7 +115,6 @@ def setting(
     help: str = "",  # noqa: A002 - the word every reader of a settings class looks for
     validator: Validator | Sequence[Validator] = (),
     key: str | None = None,
-    was: str | Sequence[str] = (),
 ) -> Any:
     """Return an attrs field of a settings class.
 
@@ -128,13 +124,11 @@ def setting(
         help: one line for people; editors show it.
         validator: one or several validators, run in order.
         key: the name in the file, where the camelCase of the field's name is not it.
-        was: earlier names in the file; they still take effect, with a notice that names the new one.
     """
     validators = list(validator) if isinstance(validator, Sequence) else [validator]
     keywords = {name: value for each in validators if isinstance(each, Check) for name, value in each.keywords.items()}
-    old = (was,) if isinstance(was, str) else tuple(was)
     return attrs.field(
-        default=default, validator=validators or None, metadata={HELP: help, KEY: key, KEYWORDS: keywords, WAS: old}
+        default=default, validator=validators or None, metadata={HELP: help, KEY: key, KEYWORDS: keywords}
     )
 
 

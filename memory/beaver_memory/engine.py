@@ -305,18 +305,6 @@ class MemoryEngine:
                 for memory in store.get(ids[begin : begin + ERASED_AT_ONCE], every):
                     yield memory, store.history(memory.id, every)
 
-    def move(self, ids: Sequence[int], filters: Filters) -> dict[int, int]:
-        """Move global memories of a project to the person; return their new ids by the old ones.
-
-        Their history begins anew. Without a database of the person, no memory is moved.
-        """
-        if not isinstance(self.store, JointStore):
-            return {}
-        items = [self._writer.analysed(memory) for memory in self.store.get(ids, filters)]
-        moved = self.store.move(items, filters, now=self._clock.now())
-        self._erase(list(moved), filters)
-        return moved
-
     def prepare(self, store: MemoryStore) -> None:
         """Bring the terms of another store to the analyser of this engine."""
         Writer(store, self._analyser)

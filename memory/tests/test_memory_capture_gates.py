@@ -1,9 +1,11 @@
 """The gates of capture: each refuses or queues with a reason of its own."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import attrs
 import pytest
+from case_files import rows
 
 from beaver_hostspecs.testing import make_canary
 from beaver_memory.capture.evidence import LONGEST, evidence_of
@@ -16,6 +18,7 @@ from beaver_memory.capture.sentences import sentences
 from beaver_memory.records import CaptureSpend, Owner
 from beaver_memory.store.in_memory import InMemoryStore
 
+DATA = Path(__file__).with_name("data") / "capture"
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 HERE = Occasion(
     owner=Owner(user="ana"), when=NOW, project="shop", paths=("/srv/clients/acme/plan.md",), tags=("Health",)
@@ -180,29 +183,7 @@ def test_evidence():
 
 @pytest.mark.parametrize(
     ("message", "reason"),
-    [
-        ("If I lived in Rome, I would eat pasta.", "hypothetical"),
-        ("I would move to Bergen if I got the job.", "hypothetical"),
-        ("Imagine I live in Tokyo.", "hypothetical"),
-        ("Once upon a time I lived in a castle.", "story"),
-        ("Write a story about me: I live on a ship.", "story"),
-        ('My boss said: "I live in Berlin."', "quoted"),
-        ('"I live in Berlin and work at Siemens."', "quoted"),
-        ("Translate: I live in Rome.", "task_text"),
-        ("Can you translate this into French? I live in Rome.", "task_text"),
-        ("Wenn ich in Rom wohnen w\u00fcrde, \u00e4\u00dfe ich Pasta.", "hypothetical"),
-        ("Stell dir vor, ich wohne in Tokio.", "hypothetical"),
-        ("Es war einmal ein K\u00f6nig. Ich wohnte in seinem Schloss.", "story"),
-        ("Tom sagte: \u201eIch bin allergisch gegen N\u00fcsse.\u201c", "quoted"),
-        ("\u00dcbersetze: Ich wohne in Bonn.", "task_text"),
-        ("\u5047\u5982\u6211\u4f4f\u5728\u4e1c\u4eac\u3002", "hypothetical"),
-        ("\u4ece\u524d\u6709\u4e2a\u56fd\u738b\uff0c\u6211\u4f4f\u5728\u4ed6\u7684\u57ce\u5821\u91cc\u3002", "story"),
-        (
-            "\u4ed6\u8bf4\uff1a\u201c\u6211\u4f4f\u5728\u5317\u4eac\uff0c\u5728\u767e\u5ea6\u5de5\u4f5c\u3002\u201d",
-            "quoted",
-        ),
-        ("\u7ffb\u8bd1\uff1a\u6211\u4f4f\u5728\u4e0a\u6d77\u3002", "task_text"),
-    ],
+    rows(DATA / "unmeant.jsonl", "text", "reason"),
 )
 def test_what_its_speaker_does_not_state(message, reason):
     """A condition, a story, a quotation and a text to work on are refused with a reason, unless the user asks for it."""

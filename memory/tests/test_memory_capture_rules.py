@@ -1,6 +1,9 @@
 """What the rules find in messages, in three languages."""
 
+from pathlib import Path
+
 import pytest
+from case_files import rows
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +14,7 @@ from beaver_memory.capture.rules import ASKED, RuleExtractor, asks_to_remember
 from beaver_memory.capture.sentences import sentences, without_private
 from beaver_memory.capture.vocabulary import vocabulary_of
 
+DATA = Path(__file__).with_name("data") / "capture"
 RULES = RuleExtractor()
 
 
@@ -22,26 +26,7 @@ def found(*texts, voice="user", external=False):
 
 @pytest.mark.parametrize(
     ("text", "kind"),
-    [
-        ("I prefer tabs over spaces in Python files.", "preference"),
-        ("Always format dates as day, month and year in the reports.", "rule"),
-        ("We decided to use PostgreSQL for the billing service.", "decision"),
-        ("The build works again after I pinned numpy; the root cause was a new wheel.", "fix"),
-        ("I still need to renew the certificate of staging.example.org before Friday.", "todo"),
-        ("My sister Anna moved to Lisbon in March 2024 with her two kids.", "fact"),
-        ("Ich bevorzuge kurze Antworten ohne lange Einleitung.", "preference"),
-        ("Ab jetzt schreiben wir alle Commits auf Englisch.", "rule"),
-        ("Wir haben beschlossen, die Rechnungen in SQLite zu speichern.", "decision"),
-        ("Der Fehler ist behoben, es lag an der falschen Zeitzone im Container.", "fix"),
-        ("Ich muss bis Freitag noch die Steuererklärung für 2024 abgeben.", "todo"),
-        ("Meine Schwester Anna ist im März 2024 nach Lissabon gezogen.", "fact"),
-        ("我更喜欢用深色主题写代码，尤其是晚上工作的时候。", "preference"),
-        ("以后都用中文写周报，每周五下午三点之前发给李雷。", "rule"),
-        ("我们决定用PostgreSQL存储订单数据，下周一开始迁移。", "decision"),
-        ("问题解决了，原因是容器里的时区设置错误。", "fix"),
-        ("提醒我下周三之前给客户发送新的合同和报价单。", "todo"),
-        ("我在柏林的一家医院当护士，去年三月搬到这里。", "fact"),
-    ],
+    rows(DATA / "kinds.jsonl", "text", "kind"),
 )
 def test_kinds(text, kind):
     """A statement of each kind becomes one candidate of that kind, in the words of the user."""

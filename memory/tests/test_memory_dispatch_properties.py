@@ -167,7 +167,6 @@ FIELDS = {
         {"ids": PLACES, "own": NARROWING},
         optional={"query": QUERIES, "session": st.just("s"), "every": st.booleans(), "dry_run": st.booleans()},
     ),
-    "move": st.fixed_dictionaries({}, optional={"limit": SOME, "dry_run": st.booleans()}),
     "export": st.fixed_dictionaries({"visible": NARROWING}, optional={"limit": SOME, "cursor": st.just("?")}),
     "damaged": st.fixed_dictionaries({"visible": NARROWING}, optional={"limit": SOME, "after": SOME}),
     "import": st.fixed_dictionaries({"memories": MEMORIES}),

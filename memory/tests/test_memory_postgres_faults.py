@@ -1,7 +1,6 @@
 """The store in PostgreSQL and a server that fails: each fault has its reason and its remedy, and the next call works."""
 
 import contextlib
-import itertools
 import os
 import signal
 import socket
@@ -16,7 +15,8 @@ from beaver_memory.errors import REMEDIES, StoreError
 from beaver_memory.records import Owner, SessionSummary
 from beaver_memory.store.counts import RESTORE, damaged_memory
 from beaver_memory.store.postgres import PostgresStore
-from beaver_memory.store.postgres.preparation import prepare, read_scripts
+from beaver_memory.store.postgres.connector import Connector
+from beaver_memory.store.postgres.preparation import read_scripts
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
 
 PASSWORD = "hunter2-hunter2"
@@ -203,8 +203,6 @@ def test_a_standby(server):
 
 def test_a_newer_and_a_broken_schema(server):
     """Tables of a newer version are refused; a migration that fails leaves no table behind."""
-    from beaver_memory.store.postgres.connector import Connector
-
     PostgresStore.open(Secret(server.url), schema="newer").close()
     with admin(server) as connection:
         connection.execute("INSERT INTO newer.schema_version (version) VALUES (99)")
@@ -319,16 +317,17 @@ def test_damaged_people_and_summaries(server):
 
 
 @pytest.mark.campaign
-def test_summaries_of_an_earlier_version(server):
-    """The migration gives summaries of an earlier version their checksums."""
-    earlier = [*itertools.takewhile(lambda script: "ADD COLUMN checksum" not in script, read_scripts())]
+def test_a_migration(server):
+    """A store of an older schema is brought forward with what it holds, and then refused by the older version."""
+    scripts = (*read_scripts(), "ALTER TABLE observations ADD COLUMN mood text")
+    with contextlib.closing(PostgresStore.open(Secret(server.url), schema="older")) as store:
+        store.add([new("kept")], now=NOW)
+    connector = Connector(Secret(server.url), "older", scripts=scripts)
+    connector.open()
+    with contextlib.closing(PostgresStore(connector)) as store:
+        store.add([new("after")], now=NOW)
+        found = [each.title for each in store.recent(looking(), limit=9)]
     with admin(server) as connection:
-        prepare(connection, "here", "earlier", earlier)
-        connection.execute("INSERT INTO earlier.tenants (tenant, name) VALUES (1, 't')")
-        connection.execute("INSERT INTO earlier.owners (tenant, owner, name) VALUES (1, 1, 'ann')")
-        connection.execute(
-            "INSERT INTO earlier.session_summaries VALUES (1, 1, 'a', 's', 'caf\u00e9', '', '[]', '[\"x\"]', 3, 7)"
-        )
-    with contextlib.closing(PostgresStore.open(Secret(server.url), schema="earlier")) as store:
-        assert ["caf\u00e9"] == [each.request for each in store.summaries(Owner(tenant="t", user="ann"), limit=9)]
-        assert [] == store.check()
+        versions = connection.execute("SELECT version FROM older.schema_version ORDER BY version").fetchall()
+    assert (["after", "kept"], [(1,), (2,)]) == (found, versions)
+    assert "newer" == failure(lambda: PostgresStore.open(Secret(server.url), schema="older"))[0]

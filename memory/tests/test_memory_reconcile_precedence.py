@@ -1,14 +1,17 @@
 """Memories that a newer one beside them outdates in a turn, although both are stored and hold."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
+from case_files import rows
 from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_memory.reconcile.precedence import CLEARLY, outdated
 from beaver_memory.records import Memory, Owner
 
+DATA = Path(__file__).with_name("data") / "reconcile"
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
 
@@ -25,16 +28,7 @@ def memories(*texts, apart=timedelta(days=1), **fields):
 
 @pytest.mark.parametrize(
     ("question", "older", "newer"),
-    [
-        ("Where do I live?", "I live in Lisbon.", "I live in Porto."),
-        ("Where is my passport?", "The passport is in the drawer.", "The passport has been put in the safe."),
-        ("What does the shelf hold?", "The shelf holds 12 boxes.", "The shelf holds 14 boxes."),
-        (
-            "Which day is rubbish collected?",
-            "Rubbish is collected by the city.",
-            "The rubbish is collected weekly now.",
-        ),
-    ],
+    rows(DATA / "outdated.jsonl", "question", "older", "newer"),
 )
 def test_a_newer_memory_outdates_an_older_one(question, older, newer):
     """The older of two memories about one thing is left out, in whatever order they were found."""
@@ -45,24 +39,7 @@ def test_a_newer_memory_outdates_an_older_one(question, older, newer):
 @pytest.mark.parametrize(
     ("question", "older", "newer"),
     [
-        ("When is my yoga class?", "My yoga class is at 6 pm.", "My pottery class is at 7 pm now."),
-        ("Which languages do I speak?", "I speak French.", "I speak German."),
-        ("What do I play?", "I play chess.", "I've started to play go."),
-        ("Where do I live?", "I live in Lisbon.", "I may move to Porto."),
-        ("What now?", "The passport was previously in the drawer.", "The passport has been put in the safe."),
-        ("Where does Anna live?", "My brother lives in Lisbon.", "My sister moved to Porto."),
-        ("What do we use?", "We use Docker.", "We also use Podman now."),
-        ("What is blue?", "The kitchen is blue.", "The kitchen has been given a new oven."),
-        ("Is there news?", "My phone is slow.", "My phone now has a case."),
-        ("Where do I live?", "I live in Lisbon.", "Ich wohne jetzt in Porto."),
-        ("Who leads?", "Ann leads the team.", ""),
-        ("Where do I live?", "I live in Lisbon.", "I live in Lisbon."),
-        ("Where?", "I live in Lisbon. It rains. We have a cat. She is old.", "I live in Porto now."),
-        (
-            "What now?",
-            "I live in Lisbon. My bank is Monzo. My editor is Vim. My browser is Firefox.",
-            "I live in Porto. My bank is Revolut. My editor is Emacs. My browser is Chrome.",
-        ),
+        *rows(DATA / "both_count.jsonl", "question", "older", "newer"),
         ("Where?", "I live in " + "a very long house " * 20, "I live in Porto now."),
     ],
 )

@@ -20,12 +20,10 @@ from beaver_memory.store.counts import RESTORE
 from beaver_memory.store.joint import JointStore
 from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.sqlite import SqliteStore
-from beaver_memory.store.sqlite.connections import Connector
 from beaver_memory.store.sqlite.preparation import PACKAGE, make_unless_there_is_a_log
 from beaver_memory.testing.store_cases.kit import NOW, looking, new, titles
-from beaver_toolkit.sqlite.files import back_up
 from beaver_toolkit.sqlite.migrations import read_migrations
-from beaver_toolkit.sqlite.readers import MOST_READERS
+from beaver_toolkit.sqlite.opening import MOST_READERS
 
 
 @pytest.fixture
@@ -543,50 +541,6 @@ def test_a_file_system_without_hard_links(path, monkeypatch):
     assert ["kept"] == kept(path)
 
 
-SECOND = "ALTER TABLE observations ADD COLUMN mood TEXT"
-
-
-def opened_with(path, scripts):
-    connector = Connector(path, scripts)
-    connector.open()
-    return SqliteStore(connector)
-
-
-def test_a_migration(store, path):
-    """An older store is copied, privately, and then brought forward; both hold what it held."""
-    store.close()
-    first = read_migrations(PACKAGE)
-    with contextlib.closing(opened_with(path, (*first, SECOND))) as opened:
-        opened.add([new("after")], now=NOW)
-        assert ["after", "kept"] == titles(opened.recent(looking(), limit=9))
-    backup = path.with_name(f"memory.db.v{len(first)}.bak")
-    assert {"memory.db", backup.name} == {each.name for each in path.parent.glob("[!.]*")}
-    assert "0o600" == oct(backup.stat().st_mode & 0o777)
-    assert "newer" == refusal(path, lambda: SqliteStore.open(path))
-    assert ["kept"] == kept(backup)
-
-
-def test_a_migration_by_another_process(store, path):
-    """A backup copy is not replaced after another process has migrated the store."""
-    store.close()
-    first = read_migrations(PACKAGE)
-    with contextlib.closing(opened_with(path, (*first, SECOND))) as opened:
-        opened.add([new("after")], now=NOW)
-    with contextlib.closing(apsw.Connection(str(path))) as connection:
-        backup = back_up(connection, path, len(first))
-    assert ["kept"] == kept(backup)
-    assert {"memory.db", backup.name} == {each.name for each in path.parent.glob("[!.]*")}
-
-
-def test_a_migration_that_fails(store, path):
-    """A script that fails is undone as a whole; the store is as it was, and so is its copy."""
-    store.close()
-    scripts = (*read_migrations(PACKAGE), SECOND, "CREATE TABLE x (a); SELECT nonsense FROM nowhere")
-    assert "not_migrated" == refusal(path, lambda: opened_with(path, scripts))
-    assert ["kept"] == kept(path)
-    assert ["kept"] == kept(path.with_name(f"memory.db.v{len(read_migrations(PACKAGE))}.bak"))
-
-
 def test_readers_are_bounded_and_closed(store):
     """However many threads read, a few connections serve them; closing closes those too."""
     from concurrent.futures import ThreadPoolExecutor
@@ -594,7 +548,7 @@ def test_readers_are_bounded_and_closed(store):
     with ThreadPoolExecutor(4 * MOST_READERS) as threads:
         found = list(threads.map(lambda _: titles(store.recent(looking(), limit=1)), range(500)))
     assert [["kept"]] * 500 == found
-    idle = store._connector._readers._idle
+    idle = store._connector._opening._idle
     assert 1 <= len(idle) <= MOST_READERS
     reader = idle[0]
     store.close()

@@ -7,7 +7,7 @@ from hashlib import sha256
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from old_stores import old_store, rows_of
+from store_rows import rows_of
 
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.labels import folders, narrow_labels
@@ -106,16 +106,15 @@ def test_no_page_in_the_file_has_a_gap(tmp_path):
 
 
 def test_new_stores_of_a_process(tmp_path):
-    """New stores equal each other, and one that was migrated step by step, but for their identities."""
-    old_store(tmp_path / "migrated.db", [], version=1)
-    paths = [tmp_path / name for name in ("first.db", "second.db", "migrated.db")]
+    """New stores equal each other, but for their identities."""
+    paths = [tmp_path / name for name in ("first.db", "second.db")]
     identities = set()
     for path in paths:
         with contextlib.closing(SqliteStore.open(path)) as store:
             identities.add(store.identity)
 
-    first, second, migrated = map(_description, paths)
-    assert (3, first, first) == (len(identities), second, migrated)
+    first, second = map(_description, paths)
+    assert (2, first) == (len(identities), second)
 
 
 def _description(path):

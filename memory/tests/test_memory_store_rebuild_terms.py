@@ -6,14 +6,13 @@ from datetime import UTC, datetime
 
 import apsw
 import pytest
-from old_stores import old_store, renew_checksums
+from store_rows import renew_checksums
 
 from beaver_memory.engine import DATABASE, MemoryEngine
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory
-from beaver_memory.search.terms import ANALYSER
 from beaver_memory.store.sqlite import SqliteStore, rebuild_terms
 from beaver_memory.store.sqlite.connections import Connector
 from beaver_memory.testing.store_cases.analysers import analysed_by
@@ -42,18 +41,6 @@ def found(folder, text):
     """Return what the engine finds, opened anew."""
     with MemoryEngine.open(folder) as engine:
         return sorted(hit.memory.title for hit in engine.search(Query(text=text, filters=SEEN)).hits)
-
-
-def test_a_store_of_the_first_version(folder):
-    """A store of the first version is copied, analysed anew and found by words."""
-    folder.mkdir()
-    summary = "INSERT INTO session_summaries VALUES (1, 's', 'r', 'o', '[]', '[]', 3, 0)"
-    old_store(folder / DATABASE, [new("Ann sold the piano."), new("Ben likes tea.")], summary, version=1)
-    assert ["Ann sold the piano."] == found(folder, "who sells a piano?")
-    assert ANALYSER == fact(folder)
-    assert (folder / f"{DATABASE}.v1.bak").exists()
-    summary = "SELECT agent || '|' || session || '|' || outcome FROM session_summaries"
-    assert "|s|o" == done_by_hand(folder, summary)
 
 
 def test_a_saved_index_of_an_older_analyser(folder):

@@ -21,9 +21,7 @@ from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocati
 from beaver_memory.store.counts import RESTORE
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.store.sqlite.examination import Examination, examine
-from beaver_memory.store.sqlite.preparation import PACKAGE, make_unless_there_is_a_log
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
-from beaver_toolkit.sqlite.migrations import read_migrations
 
 COUNT = 12
 LATER = NOW + timedelta(days=1)
@@ -156,22 +154,6 @@ def test_the_first_people_are_those_of_whole_memories(tmp_path):
     assert ([("Bob", 3)], [1, 2]) == (first, told)
 
 
-def test_rows_of_an_earlier_version(tmp_path):
-    """The migration gives people and summaries of an earlier version their checksums."""
-    path, scripts = tmp_path / "memory.db", read_migrations(PACKAGE)
-    make_unless_there_is_a_log(path, scripts[:4])
-    with contextlib.closing(apsw.Connection(str(path))) as connection:
-        connection.execute("INSERT INTO tenants (name) VALUES ('')")
-        connection.execute("INSERT INTO owners (tenant, number, user) VALUES (1, 1, '')")
-        connection.execute("INSERT INTO people VALUES (1, 1, 'ann', 'Ann', '[]', 0, 0)")
-        connection.execute(
-            "INSERT INTO session_summaries VALUES (1, 1, 'a', 's', 'caf\u00e9', '', '[]', '[\"x\"]', 3, 7)"
-        )
-    with contextlib.closing(SqliteStore.open(path)) as store:
-        assert ["caf\u00e9"] == [each.request for each in store.summaries(OWNER, limit=9)]
-        assert [] == store.check()
-
-
 DAMAGE = {
     "memory": "UPDATE observations SET title = 'another' WHERE id = 2",
     "embedding": "UPDATE observation_embeddings SET data = x'ff' WHERE memory = 3",
@@ -213,21 +195,19 @@ def test_damaged_rows_of_each_kind(whole, tmp_path):
 
 
 def test_an_examination_without_a_store(whole, tmp_path):
-    """A database is examined as it is: the whole, or the newest memories; one of an earlier version is not read."""
+    """A database is examined as it is: the whole, or the newest memories."""
     path = tmp_path / "memory.db"
     shutil.copy(whole[0], path)
     intact = examine(path), examine(path, most_bytes=0, newest=5)
     with contextlib.closing(apsw.Connection(str(path))) as connection:
         connection.execute("UPDATE observations SET title = 'another' WHERE id IN (2, 10)")
     damaged = examine(path), examine(path, most_bytes=0, newest=5)
-    make_unless_there_is_a_log(tmp_path / "old.db", read_migrations(PACKAGE)[:4])
     (tmp_path / "other.db").touch()
 
     assert (Examination(memories=12, examined=12), Examination(memories=12, examined=5)) == intact
     assert [[2, 10], [10]] == [
         [int(each.split()[1]) for each in found.problems if "checksum" in each] for found in damaged
     ]
-    assert Examination(memories=0, examined=0, is_older=True) == examine(tmp_path / "old.db")
     for name, category in (("other.db", "not_ours"), ("none.db", "missing")):
         with pytest.raises(StoreError) as caught:
             examine(tmp_path / name)

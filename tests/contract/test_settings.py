@@ -9,7 +9,6 @@ from beaver_hostspecs.settings import (
     HELP,
     KEY,
     KEYWORDS,
-    WAS,
     Check,
     Unfit,
     at_least,
@@ -68,7 +67,7 @@ def test_setting_keeps_what_editors_show():
     @attrs.frozen(kw_only=True)
     class Settings:
         names: tuple[str, ...] = setting(
-            default=(), help="some names", validator=[not_empty(), distinct()], key="$names", was="$old"
+            default=(), help="some names", validator=[not_empty(), distinct()], key="$names"
         )
         plain: int = setting()
         foreign: int = setting(default=1, validator=attrs.validators.gt(0))
@@ -79,7 +78,6 @@ def test_setting_keeps_what_editors_show():
         HELP: "some names",
         KEY: "$names",
         KEYWORDS: {"minLength": 1, "minItems": 1, "minProperties": 1, "uniqueItems": True},
-        WAS: ("$old",),
     }
     assert (fields.plain.default, fields.plain.validator) == (attrs.NOTHING, None)
     assert dict(fields.foreign.metadata)[KEYWORDS] == {}

@@ -60,7 +60,6 @@ WHOLE = {
         *("wrong_word_index", "count_rows"),
     },
     "owners.sql": {"lower_last_indexed"},
-    "preparation.sql": {"count_rows"},
     "rebuild_terms.sql": {"following_memories", "set_terms"},
     "unreadable.sql": {"read_row"},
     "word_index.sql": {"last_added", "add_rows", "unused_words"},

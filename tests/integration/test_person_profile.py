@@ -10,7 +10,6 @@ from integration.openai_server import call, serve, whole
 from processes import GIT
 
 TIMEOUT = 60
-TOLD = "This line is shown once; `beaver check` repeats it."
 
 
 class Home:
@@ -76,36 +75,6 @@ async def test_what_is_told_in_one_project_is_known_in_another(tmp_path):
 
 
 @pytest.mark.campaign
-async def test_a_profile_of_the_version_before(tmp_path):
-    """It is shown alone, said once with the command that moves it, repeated by check and memory, and moved on --yes."""
-    async with serve(*[whole("Well.")] * 5) as server:
-        home = Home(tmp_path, server)
-        old, _ = await home.project("a"), await home.project("b")
-        old.mkdir(parents=True)
-        (old / "USER.md").write_text("Likes tea.")
-        await home.beaver("b", "run", "Hi.")
-        (home.curated / "USER.md").write_text("Prefers coffee.")
-        (before, told), (_, again) = await home.asked("a"), await home.asked("a")
-        repeated = [await home.beaver("a", *words) for words in (["check"], ["memory"], ["memory", "curated", "show"])]
-        dry = await home.beaver("a", "memory", "curated", "move-user", "--dry-run")
-        untouched = (home.curated / "USER.md").read_text()
-        await home.beaver("a", "memory", "curated", "move-user", code=2)
-        done = await home.beaver("a", "memory", "curated", "move-user", "--yes")
-        (after, _), (elsewhere, _) = await home.asked("a"), await home.asked("b")
-        checked = await home.beaver("a", "check")
-        audited = await home.beaver("a", "audit", "tail", "-n", "200", "--json")
-
-    assert [(True, False), (True, True), (True, True)] == [
-        ("tea" in each, "coffee" in each) for each in (before, after, elsewhere)
-    ]
-    assert [True, False, False] == ["beaver memory curated move-user" in each for each in (told, again, checked)]
-    assert (True, [True] * 3) == (TOLD in told, ["move-user" in each for each in repeated])
-    assert ("+ Likes tea. Nothing was changed.", "Prefers coffee.") == (dry[dry.index("+") :], untouched)
-    assert "Moved. What the project had is kept as USER.moved-" in done
-    assert ("curated_profile_moved" in audited, "tea" in audited) == (True, False)
-
-
-@pytest.mark.campaign
 async def test_a_home_in_a_repository_of_dotfiles(tmp_path):
     """A profile that git lists is asked about like any listed file, in every project, and confirmed from any of them."""
     async with serve(*[whole("Well.")] * 6) as server:
@@ -129,7 +98,7 @@ async def test_a_home_in_a_repository_of_dotfiles(tmp_path):
 
 @pytest.mark.campaign
 async def test_a_home_that_takes_no_files(tmp_path):
-    """Runs go on, and the project keeps the profile as versions before did; `check` names the folder."""
+    """Runs go on, and the project keeps the profile; `check` names the folder."""
     async with serve(remembering("user", "Likes tea."), *[whole("Well.")] * 2) as server:
         home = Home(tmp_path, server)
         notes = await home.project("a")

@@ -4,8 +4,9 @@
     OLD/.venv/bin/python tests/state/make.py tests/state/DATE-COMMIT
 
 It writes `state.tar.gz`, a home directory with a project in it, and `expected.json`, what that version's own commands
-show of it. `test_stored_state.py` opens every such folder. Add one before a change of the stored format; never make an
-old one anew. It needs git, nothing else but that version, and talks to itself only.
+show of it. `test_stored_state.py` makes such a folder with this version, and opens it and every folder that is here.
+From the first release on, add one before a change of the stored format, and never make an old one anew. It needs git,
+nothing else but that version, and talks to itself only.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ import sys
 import tarfile
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -31,7 +32,6 @@ ROOT = "@ROOT@"
 PROJECT = "home/project"
 CURATED = f"{PROJECT}/.beaver/plugins/curated"
 SHARED = "home/.beaver/plugins/curated"
-"""Where later versions keep USER.md, which is about the person; a project of an earlier one has its own."""
 SKILL = ".beaver/skills/greet/SKILL.md"
 RECORDS = "home/.local/state/beaver-hooks"
 MEMORY_OFF = "ben"
@@ -236,8 +236,7 @@ def undone(home: Home) -> dict[str, str]:
 
 def curated_files(root: Path) -> dict[str, str]:
     """Return the texts of the files of curated memory by their names."""
-    user = root / CURATED / "USER.md"
-    paths = (root / CURATED / "MEMORY.md", user if user.exists() else root / SHARED / "USER.md")
+    paths = (root / CURATED / "MEMORY.md", root / SHARED / "USER.md")
     return {path.name: path.read_text("utf-8") for path in paths}
 
 
@@ -275,10 +274,10 @@ def _unnamed(member: tarfile.TarInfo) -> tarfile.TarInfo:
     return member
 
 
-def main(out: Path) -> None:
+def main(out: Path, make_home: Callable[[Path], Home] = Home) -> None:
     """Make the folder, and everything in it."""
     with tempfile.TemporaryDirectory() as folder:
-        home = Home(Path(folder).resolve())
+        home = make_home(Path(folder).resolve())
         talk(home)
         keep(home)
         trust(home)

@@ -1,38 +1,51 @@
-"""State that an earlier version wrote opens with this one, and nothing of it is lost."""
+"""Stored state opens with this version, and nothing of it is lost: its own, and that of released versions."""
 
 import asyncio
+import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from postgres_server import FOLDER
 from processes import environment, run_beaver
 from selection import campaign
-from state.make import MEMORY_OFF, curated_files, unpack
+from state.make import MEMORY_OFF, Home, curated_files, main, unpack
 
 from beaver_hooks import Host
 
 HERE = Path(__file__).parent
-OLDEST = "2026-11-19-0c392ea"
-"""The earliest: its databases go through each migration that those of a later version go through."""
+OWN = "own"
+"""The folder that this version makes."""
 
 STORED = sorted(path.name for path in HERE.iterdir() if (path / "state.tar.gz").exists())
 DISABLED = {"disabled"}
 """Plugin states that depend on the packages installed here."""
 
 
+class ForkedHome(Home):
+    """A home directory in which `beaver` starts at once."""
+
+    def beaver(self, *words: str, stdin: str = "", code: int = 0, **more: str) -> str:
+        """Return what `beaver` prints to stdout."""
+        ran = run_beaver(*words, cwd=self.project, env=environment(**self.environment | more), stdin=stdin)
+        assert code == ran.code, ran
+        return ran.out
+
+
 class Stored:
-    """A home directory as an earlier version left it.
+    """A home directory as a version left it.
 
     Attributes:
         expected: what that version showed of it.
     """
 
-    def __init__(self, name: str, root: Path) -> None:
-        self.root, self.project = root, unpack(HERE / name / "state.tar.gz", root)
-        self.expected = json.loads((HERE / name / "expected.json").read_text("utf-8"))
+    def __init__(self, folder: Path, root: Path) -> None:
+        self.root, self.project = root, unpack(folder / "state.tar.gz", root)
+        self.expected = json.loads((folder / "expected.json").read_text("utf-8"))
         self.environment = environment(HOME=root / "home", GIT_CONFIG_GLOBAL=os.devnull)
 
     def beaver(self, *words: str, code: int = 0) -> str:
@@ -48,9 +61,22 @@ class Stored:
         return curated_files(self.root)
 
 
-@pytest.fixture(params=[OLDEST, *campaign(*(each for each in STORED if each != OLDEST))])
+def own_folder() -> Path:
+    """Return the folder that this version makes, once per run of the tests."""
+    shared = Path(os.environ[FOLDER])
+    made = shared / "state"
+    with (shared / "state.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            shutil.rmtree(draft := shared / "state-draft", ignore_errors=True)
+            main(draft, ForkedHome)
+            draft.rename(made)
+    return made
+
+
+@pytest.fixture(params=[OWN, *campaign(*STORED)])
 def stored(request, tmp_path):
-    return Stored(request.param, tmp_path)
+    return Stored(own_folder() if request.param == OWN else HERE / request.param, tmp_path)
 
 
 def lost(old: Any, new: Any, path: str = "") -> Iterator[str]:
@@ -63,11 +89,6 @@ def lost(old: Any, new: Any, path: str = "") -> Iterator[str]:
             yield from lost(value, new[number], f"{path}[{number}]")
     elif old != new:
         yield f"{path}: {old!r} is {new!r}"
-
-
-def test_there_are_some():
-    """Folders of four earlier versions are there."""
-    assert {"2026-11-19-0c392ea", "2026-11-19-3703a97", "2026-11-19-18592b9", "2026-11-19-171e1d6"} <= set(STORED)
 
 
 def test_memories(stored):
@@ -130,11 +151,10 @@ def test_curated_memory(stored):
     assert [True] * 4 == [text in shown for text in texts if text != "Never with ant."]
 
 
-def test_the_profile_moves(stored):
-    """The project's USER.md is the profile until it is moved; then the person's other projects have it."""
+def test_the_profile(stored):
+    """The person's other projects have the same profile, and not the notes of this one."""
     other = stored.root / "home" / "other"
     other.mkdir()
-    stored.beaver("memory", "curated", "move-user", "--yes")
     stored.project = other
     shown = stored.beaver("memory", "curated", "show")
 

@@ -61,7 +61,7 @@ def create_once(path: Path, content: bytes) -> bool:
     """Make `path` (0600) with `content` unless it exists; return whether this call made it.
 
     A reader sees the whole file or none: it is written and synced under a temporary name and then linked, which fails
-    where the name is taken. Without hard links it is renamed under an exclusive lock (`beaver_toolkit.locks`).
+    where the name is taken. Without hard links it is moved there under an exclusive lock (`beaver_toolkit.locks`).
 
     Raises:
         LocksMissing: the file system has neither hard links nor locks.

@@ -3,10 +3,12 @@
 import json
 import random
 import string
+from pathlib import Path
 from urllib.parse import quote
 
 import ahocorasick_rs
 import pytest
+from case_files import rows, unbroken
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -19,6 +21,7 @@ from beaver_toolkit.redaction.redactor import Finding, Policy, Redacted, Redacto
 from beaver_toolkit.redaction.rule_set import BYTES_PER_CANDIDATE, FEW
 from beaver_toolkit.redaction.vendors import TOKENS, kind_of
 
+DATA = Path(__file__).with_name("data")
 REDACTOR = Redactor()
 WORD = string.ascii_letters + string.digits
 
@@ -72,104 +75,7 @@ def test_secrets_vanish_wherever_they_stand(kind, place):
     assert expected == REDACTOR.redact(frame.format(secret))
 
 
-SENTENCES = {
-    "password=hunter2": "password=[redacted: password]",
-    '{"password": "Tr0ub4dor&3"}': '{"password": "[redacted: password]"}',
-    "passwd: 'swordfish'": "passwd: '[redacted: password]'",
-    "my password is hunter2": "my password is [redacted: password]",
-    "My wifi password is swordfish, don't forget": "My wifi password is [redacted: password], don't forget",
-    "the password for the router was set to Fischbr0t!": "the password for the router was set to [redacted: password]",
-    "das Passwort lautet hunter2": "das Passwort lautet [redacted: password]",
-    "Mein Kennwort für die Bank ist geheim99": "Mein Kennwort für die Bank ist [redacted: password]",
-    "密码是 hunter2": "密码是 [redacted: password]",
-    "服务器的密码改成了Qwer!2026，请记住": "服务器的密码改成了[redacted: password]，请记住",
-    "postgres://admin:s3cret9@db/app": "postgres://admin:[redacted: password of an address]@db/app",
-    "psql 'postgres://admin:p4ss/w0rd@db/app'": "psql 'postgres://admin:[redacted: password of an address]@db/app'",
-    f"Authorization: Bearer {made_up('o', 32)}": "Authorization: Bearer [redacted: authorization header]",
-    f"Cookie: sid={made_up('p', 32)}": "Cookie: [redacted: cookie]",
-    f"api_key = '{made_up('q', 32, '0123456789abcdef')}'": "api_key = '[redacted: secret]'",
-    f"the token of the CI is {made_up('r', 40)}": "the token of the CI is [redacted: secret]",
-    f"https://hooks.slack.com/services/T0/B1/{made_up('s', 24)}": "https://hooks.slack.com/services/[redacted: webhook]",
-    f"AccountKey={made_up('t', 86)}==;": "AccountKey=[redacted: azure key];",
-    "curl -u ada:l0velace! https://example.org": "curl -u ada:[redacted: password] https://example.org",
-    f"aws_secret_access_key={made_up('v', 40)}": "aws_secret_access_key=[redacted: aws secret key]",
-    '"passwd": "swordfish"': '"passwd": "[redacted: password]"',
-    "用“hunter22”作为密码": "用“[redacted: password]”作为密码",
-    "use hunter22 as the password": "use [redacted: password] as the password",
-    "The PIN for the door is 4821.": "The PIN for the door is [redacted: code].",
-    "recovery codes: a1b2c-3d4e5 f6g7h-8i9j0": "recovery codes: [redacted: recovery code]",
-    "db.example.org:5432:app:ada:PgS3cret77": "db.example.org:5432:app:ada:[redacted: password]",
-    "WIFI:S:home;T:WPA;P:blauwal42;;": "WIFI:S:home;T:WPA;P:[redacted: password];;",
-    f"see {made_up('w', 40)}.": "see [redacted: token].",
-    f"npm_{'EXAMPLE' * 4}": "[redacted: npm token]",
-    "mysqldump -u root -pTannen_88 shop": "mysqldump -u root -p[redacted: password] shop",
-    "echo 'Wald&Wiese9' | docker login --password-stdin": "echo '[redacted: password]' | docker login --password-stdin",
-    "net use Z: Linde-Allee12 /user:ada": "net use Z: [redacted: password] /user:ada",
-    "CREATE ROLE app PASSWORD 'mondschein';": "CREATE ROLE app PASSWORD '[redacted: password]';",
-    "IDENTIFIED BY 'Torf.Moos77'": "IDENTIFIED BY '[redacted: password]'",
-    "<password>fe%h1tq5Kg</password>": "<password>[redacted: password]</password>",
-    "define('DB_PASSWORD', 'moosbeere7');": "define('DB_PASSWORD', '[redacted: password]');",
-    "POSTGRES_PASSWORD: hirsch-im-moor": "POSTGRES_PASSWORD: [redacted: password]",
-    "X_PASSPHRASE='vier Reiher am Wehr'": "X_PASSPHRASE='[redacted: pass phrase]'",
-    'SECRET_KEY = "7f$g3k+^_w7gu*^5hnR2d"': 'SECRET_KEY = "[redacted: secret]"',
-    "redis://default:swordfish@cache:6379/0": "redis://default:[redacted: password of an address]@cache:6379/0",
-    "Server=db;User Id=sa;Password=swordfish;": "Server=db;User Id=sa;Password=[redacted: password];",
-    "https://bob:kaninchen@corp.net/x": "https://bob:[redacted: password of an address]@corp.net/x",
-    "mysql://root:Gr4nit.stein@db/kasse": "mysql://root:[redacted: password of an address]@db/kasse",
-    "the old password failed, it's rosebud77 now": "the old password failed, it's [redacted: password] now",
-    "pw for the box: quokka-lamp-52": "pw for the box: [redacted: password]",
-    "die Kiste will ein Passwort, nimm da amsel4812": "die Kiste will ein Passwort, nimm da [redacted: password]",
-    "登录密码换成了 Haus#88": "登录密码换成了 [redacted: password]",
-    "Your verification code is 381 704.": "Your verification code is [redacted: code].",
-    "PUK1 48201937": "PUK1 [redacted: code]",
-    "验证码为 605283": "验证码为 [redacted: code]",
-    "CVV 318": "CVV [redacted: card code]",
-    "Seed (12): apple brave candle delta eagle fabric garden hazard island jungle kitten ladder": (
-        "Seed (12): [redacted: seed phrase]"
-    ),
-    "nimm den Backup-Code cayv-ul1n-1qvw": "nimm den Backup-Code [redacted: recovery code]",
-    "BitLocker: " + "-".join(["184615"] * 8): "BitLocker: [redacted: recovery key]",
-    "otpauth://totp/A:b?secret=JBSWY3DPEHPK3PXP": "otpauth://totp/A:b?[redacted: one-time secret]",
-    "license: P9BH-KBY6-UTOA-T7R3": "license: [redacted: license key]",
-    f'Client("{"12ab34cd" * 4}")': 'Client("[redacted: secret]")',
-    'smtp.login("noreply", "kHRZk4GH-BjxX1")': 'smtp.login("noreply", "[redacted: password]")',
-    "our seed phrase is apple brave candle delta eagle": "our seed phrase is [redacted: pass phrase]",
-    "const adminPass = 'jgVGzunIub7epWuS';": "const adminPass = '[redacted: password]';",
-    "page.fill('#password', 'Linde-5885')": "page.fill('#password', '[redacted: password]')",
-    'password "xhiv gwfs zgtr dyjl"': 'password "[redacted: password]"',
-    "Das App-Passwort für die Post ist xhiv gwfs zgtr dyjl": "Das App-Passwort für die Post ist [redacted: password]",
-    "username ada password 7 114684B0DE92FFD9": "username ada password 7 [redacted: password]",
-    "--auth-password ihhlwlupfkycmlxt": "--auth-password [redacted: password]",
-    "sqlplus shop/Linde.Allee12@//ora:1521/S": "sqlplus shop/[redacted: password]",
-    "net user ada Linde-Allee12 /add": "net user ada [redacted: password] /add",
-    "ConvertTo-SecureString 'Linde-Allee12' -Force": "ConvertTo-SecureString '[redacted: password]' -Force",
-    "/msg NickServ IDENTIFY ada Linde-Allee12": "/msg NickServ IDENTIFY ada [redacted: password]",
-    f"rcon -p {made_up('rc', 16)} list": "rcon -p [redacted: secret] list",
-    f"curl -u {made_up('cu', 24)}: https://api.example.org": "curl -u [redacted: secret]: https://api.example.org",
-    "pw's Torf*Moos4 btw": "pw's [redacted: password] btw",
-    "I changed my login again, it's torf-9-moos now": "I changed my login again, it's [redacted: password] now",
-    "ist das Kennwort von Ada immer noch mops&mieze3?": "ist das Kennwort von Ada immer noch [redacted: password]",
-    "Ich komme mit Torfmoos2019 ins WLAN": "Ich komme mit [redacted: password] ins WLAN",
-    "the password went from the old one to torfmoos77": "the password went from the old one to [redacted: password]",
-    "My phone unlocks with 7318.": "My phone unlocks with [redacted: code].",
-    "Der Code fürs Garagentor lautet 60417.": "Der Code fürs Garagentor lautet [redacted: code].",
-    "SIM entsperren: gib 2917 ein": "SIM entsperren: gib [redacted: code] ein",
-    "G-492817 ist dein Bestätigungscode.": "[redacted: code] ist dein Bestätigungscode.",
-    "the code from the authenticator: 30 57 14, quick": "the code from the authenticator: [redacted: code], quick",
-    "取款密码520916,记住": "取款密码[redacted: code],记住",
-    "门锁密码换成4096了": "门锁密码换成[redacted: code]了",
-    "card 4111.1111.1111.1111, refund": "card [redacted: card number], refund",
-    "pyotp.TOTP('GEAVINJLFVPHWUBV')": "pyotp.TOTP('[redacted: one-time secret]')",
-    "Enter this key: mgaz 6ou2 bhlk 77hv o6tq yjfy": "Enter this key: [redacted: one-time secret]",
-    f"NotesAPI('{'12ab34cd' * 5}')": "NotesAPI('[redacted: secret]')",
-    "https://hooks.zapier.com/hooks/catch/48219/bolqu0z": "https://hooks.zapier.com/hooks/catch/48219/[redacted: webhook]",
-    f"https://example.org/key/{made_up('pk', 22)}": "https://example.org/key/[redacted: token of an address]",
-    f'{{"kty": "EC", "d": "{made_up("jwk", 43)}"}}': '{"kty": "EC", "d": "[redacted: private key]"}',
-    f"nsec1{'qpzry9x8gf' * 6}": "[redacted: nostr key]",
-    f"see sha256~{made_up('o1', 20)}-{made_up('o2', 22)}": "see [redacted: token]",
-    f'accounts: ["{"12ab34cd" * 8}"]': 'accounts: ["[redacted: ethereum key]"]',
-    f"NewMailgun('{'12ab34cd' * 4}-12ab34cd-12ab34cd')": "NewMailgun('[redacted: mailgun key]')",
-}
+SENTENCES = {unbroken(text): redacted for text, redacted in rows(DATA / "sentences.jsonl", "text", "redacted")}
 
 
 @pytest.mark.parametrize("text", SENTENCES)
@@ -189,51 +95,7 @@ def test_private_keys_vanish_whole(key):
     assert "see [redacted: private key]" == REDACTOR.redact(f"see {key}").text
 
 
-INNOCENT = [
-    "The password is required.",
-    "My password was changed yesterday.",
-    "Das Passwort ist zu kurz.",
-    "密码不能为空",
-    "password = getpass.getpass()",
-    "def login(password: str, token=None) -> None:",
-    'api_key = os.environ["API_KEY"]',
-    "postgres://user:password@host/db and postgres://$USER:$PASSWORD@host/db",
-    "Authorization: Bearer <token>",
-    "commit 2fd4e1c67a2d28fced849ee1bb76e7391b93eb12",
-    "cache_key = 'user_profile_settings_v2'",
-    "密码是 password",
-    '"password": "required"',
-    "IBAN GB82 WEST 1234 56, NO93 8601 1117 94",
-    "order 4111 1111 1111 1112 of 0.4242424242424242",
-    "DE89 3704 0044 0532 0130 01",
-    "-----BEGIN RSA PRIVATE KEY----- begins a file.",
-    "ada@example.org, +49 30 901820",
-    "npm_config_registry and sk-learn and task-force",
-    "docker run -p 8080:80 nginx:1.25 and docker login -p '$PASS'",
-    "IDENTIFIED BY '<password>' and PASSWORD '${DB_PASSWORD}'",
-    "POSTGRES_PASSWORD: change-me-please",
-    "password: op://prod/postgres/password",
-    "password = settings.DB2_PASSWORD",
-    "<password>secret</password>",
-    "define('DB_PASSWORD', getenv('DB_PASSWORD'));",
-    "the password hash now uses sha256, use utf8mb4 and 12-character words",
-    "passphrase: 'Please enter the passphrase for key 1'",
-    "The status code is 5003, the zip code: 90210, the door opens with a key.",
-    "A seed phrase has 12 words; it should be kept off every computer that you own.",
-    f"request id req_{made_up('x', 24)} and in_{made_up('y', 24)}",
-    f"PublicKey = {made_up('z', 43)}=",
-    f"-----BEGIN CERTIFICATE-----\n{made_up('c1', 64)}\n{made_up('c2', 64)}\n-----END CERTIFICATE-----",
-    'secret_pattern = r"[a-z0-9_]{20,}(?:x)$@!"',
-    "pass: 12 tests, passed=14, passage=2",
-    "Invalid client secret. Trace ID: 0d7c1f42-0f3e-44a5-a6f7-7b31f0c23e00",
-    f"the token is that of sha256:{'12ab34cd' * 8}",
-    f"ssh-ed25519 AAAA{made_up('ssh', 60)} ada",
-    f"integrity='sha384-{made_up('sri', 30)}'",
-    "password: this must have four",
-    "The error code for the run is 500214.",
-    "密码至少8位，密码2026年改过",
-    "",
-]
+INNOCENT = [unbroken(text) for text in rows(DATA / "innocent.jsonl", "text")]
 
 
 @pytest.mark.parametrize("text", INNOCENT)

@@ -17,8 +17,10 @@ from beaver_toolkit.sqlite.connections import Immediate, connect, integrity_prob
 from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.errors import DatabaseError, category_of, translated
 from beaver_toolkit.sqlite.files import back_up, drop_backups, make, sweep
+from beaver_toolkit.sqlite.lease import Lease
+from beaver_toolkit.sqlite.lease_lock import is_leased
 from beaver_toolkit.sqlite.migrations import migrate, version_of
-from beaver_toolkit.sqlite.readers import MOST_READERS, ReaderPool
+from beaver_toolkit.sqlite.opening import MOST_READERS, Opening
 
 FIRST = "CREATE TABLE notes (text TEXT NOT NULL) STRICT"
 SECOND = "ALTER TABLE notes ADD COLUMN author TEXT"
@@ -215,17 +217,6 @@ def test_each_migration_is_applied_once():
     assert ([1, 2, 2], [1, 2]) == (versions, kept)
 
 
-def test_the_version_of_an_earlier_database():
-    """A database that kept its version in `user_version` keeps it in a table of its own after a migration."""
-    connection = apsw.Connection(":memory:")
-    connection.execute(FIRST)
-    connection.pragma("user_version", 1)
-    migrate(connection, [FIRST])
-    connection.pragma("user_version", 99)
-
-    assert 1 == version_of(connection)
-
-
 def test_a_migration_that_fails_changes_nothing():
     """Scripts are applied all or none."""
     connection = apsw.Connection(":memory:")
@@ -301,38 +292,62 @@ def test_drafts_of_killed_processes_are_swept(path):
 # --- Readers --------------------------------------------------------------------------------------------------------
 
 
-def test_readers_are_lent_and_kept(database, path):
-    """A returned reader is reused, a lent one is not, and dropping the pool closes every reader on its return."""
-    opened, told = [], []
+@pytest.fixture
+def opening(path):
+    """An opening of a database for reading, and the connections that it opened."""
+    opened = []
 
     def open_one():
         opened.append(connect(path))
         return opened[-1]
 
-    pool = ReaderPool(open_one)
-    with pool.lend(bool):
-        with pool.lend(bool):
+    Database.open(path, [FIRST]).close()
+    first, lease = Lease.open(path, lambda: connect(path), seconds=1)
+    first.close()
+    return Opening(lease, open_one), opened
+
+
+def is_closed(connection):
+    """Whether a connection was closed."""
+    try:
+        connection.execute("SELECT 1")
+    except apsw.ConnectionClosedError:
+        return True
+    return False
+
+
+def test_readers_are_lent_and_kept(opening):
+    """A returned reader is lent again, a lent one is not."""
+    pool, opened = opening
+    with pool.reading() as first:
+        pass
+    with pool.reading() as again, pool.reading() as second:
+        assert [first, second] == [again, second] == opened
+    assert ([False, False], True) == ([is_closed(each) for each in opened], MOST_READERS > 2)
+
+
+def test_an_opening_that_is_retired(opening, path):
+    """Its idle readers are closed at once, a lent one on its return, which ends the lease; no more are lent."""
+    pool, opened = opening
+    with pool.reading() as lent:
+        with pool.reading():
             pass
-        with pool.lend(bool) as second:
-            assert second is opened[1]
-        pool.drop(lambda: told.append("closed"))
-        assert [] == told
-    pool.drop(lambda: told.append("empty"))
-
-    assert ["closed", "empty"] == told
-    for connection in opened:
-        with pytest.raises(apsw.ConnectionClosedError):
-            connection.execute("SELECT 1")
-    assert (2, True) == (len(opened), MOST_READERS > 2)
+        pool.retire("")
+        with pool.reading() as late:
+            found = late, lent.execute("SELECT count(*) FROM notes").get, [is_closed(each) for each in opened]
+        held = is_leased(path)
+    assert (None, 0, [False, True], True) == (*found, held)
+    assert ([True, True], False) == ([is_closed(each) for each in opened], is_leased(path))
 
 
-def test_a_reader_that_failed_is_not_used_again(database, path):
-    """A connection whose block raised is not lent again."""
-    pool = ReaderPool(lambda: connect(path))
-    with pytest.raises(ZeroDivisionError), pool.lend(bool) as first:
+def test_a_reader_that_failed_is_not_used_again(opening):
+    """A connection whose block raised is closed, and another one is lent."""
+    pool, opened = opening
+    with pytest.raises(ZeroDivisionError), pool.reading():
         raise ZeroDivisionError
-    with pool.lend(bool) as second:
-        assert first is not second
+    with pool.reading() as second:
+        assert [second] == opened[1:]
+    assert [True, False] == [is_closed(each) for each in opened]
 
 
 # --- Errors ---------------------------------------------------------------------------------------------------------

@@ -44,12 +44,6 @@ WHERE messages > 0 AND user = ?
 ORDER BY updated DESC, number DESC
 LIMIT ?
 
--- name: paused_sessions
-SELECT id, user FROM sessions WHERE paused
-
--- name: pause
-UPDATE sessions SET paused = ? WHERE id = ?
-
 -- name: touch
 UPDATE sessions SET updated = ? WHERE number = ?
 
@@ -83,15 +77,6 @@ ORDER BY messages.number
 SELECT CAST(id AS BLOB), messages, there
 FROM (SELECT id, messages, (SELECT count(*) FROM messages AS m WHERE m.session = sessions.number) AS there FROM sessions)
 WHERE there <> messages
-
--- name: messages_without_checksum
-SELECT number, session, CAST(role AS BLOB), text, CAST(at AS BLOB), id, speaker
-FROM messages
-WHERE checksum IS NULL
-LIMIT ?
-
--- name: set_checksum
-UPDATE messages SET checksum = ? WHERE number = ?
 
 -- name: add_message
 INSERT INTO messages (session, role, text, at, id, speaker, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)

@@ -68,7 +68,7 @@ class SessionStore:
         except AuditUnavailable as error:
             raise StorageError(str(error)) from error
         try:
-            store.submit(lambda work: work.add_checksums()).result()
+            store.submit(lambda _: None).result()  # opens the database
         except BaseException:
             store._executor.shutdown()
             raise
@@ -151,14 +151,6 @@ class SessionStore:
     async def trust(self, session_id: str) -> Trust:
         """Return the trust in the caller who began a session."""
         return await self._run(lambda work: work.trust(session_id))
-
-    async def paused(self) -> tuple[tuple[str, str | None], ...]:
-        """Return id and user of the sessions whose memory an older version, or an import, switched off."""
-        return await self._run(lambda work: work.paused())
-
-    async def unpause(self, session_id: str) -> None:
-        """Remove the mark of a session, once the host's own switch has its memory off."""
-        await self._run(lambda work: work.unpause(session_id))
 
     async def append_exchange(self, session_id: str, messages: Sequence[Message]) -> None:
         """Store the visible messages of a turn, in one transaction: the user's, and the last answer."""

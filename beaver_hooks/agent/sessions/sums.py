@@ -8,16 +8,9 @@ from beaver_hooks.audit.events import Facts
 from beaver_hooks.log import make_log
 from beaver_toolkit.row_checksums import row_checksum
 from beaver_toolkit.sqlite.connections import integrity_problems
-from beaver_toolkit.sqlite.migrations import version_of
 
 if TYPE_CHECKING:
     import apsw
-
-CHECKSUMS = 3
-"""The version of the database from which on messages have checksums."""
-
-AT_ONCE = 1_000
-"""Messages that get their checksums in one statement."""
 
 
 class DamagedMessages:
@@ -51,38 +44,24 @@ def message_checksum(row: Sequence[Any]) -> int:
     return row_checksum(*row)
 
 
-def is_whole(row: Sequence[Any], checksum: int | None) -> bool:
-    """Return whether a message has its checksum, or none yet.
+def is_whole(row: Sequence[Any], checksum: int) -> bool:
+    """Return whether a message has its checksum.
 
     Args:
         row: session, role, text, time, id and speaker, the texts as bytes.
         checksum: the stored checksum.
     """
-    return checksum is None or message_checksum(row) == checksum
-
-
-def are_missing(connection: "apsw.Connection") -> bool:
-    """Return whether messages of an older version have no checksum."""
-    return connection.execute(SQL["messages_without_checksum"], (1,)).fetchone() is not None
-
-
-def add_missing(connection: "apsw.Connection") -> None:
-    """Give the messages of older versions their checksums, within a transaction."""
-    while rows := connection.execute(SQL["messages_without_checksum"], (AT_ONCE,)).fetchall():
-        sums = [(message_checksum(row), number) for number, *row in rows]
-        connection.executemany(SQL["set_checksum"], sums)
+    return message_checksum(row) == checksum
 
 
 def faults(connection: "apsw.Connection") -> list[str]:
     """Return the faults that SQLite finds in the database, else the damaged messages and the miscounted sessions."""
-    # A database of an older version, which nothing has opened for writing since, has no checksums yet.
-    have_checksums = version_of(connection) >= CHECKSUMS
-    return integrity_problems(connection) or [*problems(connection, have_checksums=have_checksums)]
+    return integrity_problems(connection) or [*problems(connection)]
 
 
-def problems(connection: "apsw.Connection", *, have_checksums: bool) -> Iterator[str]:
+def problems(connection: "apsw.Connection") -> Iterator[str]:
     """Yield a sentence for each damaged message, and for each session that has fewer messages than were counted."""
-    for number, checksum, name, *row in connection.execute(SQL["all_messages"]) if have_checksums else ():
+    for number, checksum, name, *row in connection.execute(SQL["all_messages"]):
         if not is_whole(row, checksum):
             yield f"message {number} of session {_shown(name)} fails its checksum"
     for name, counted, there in connection.execute(SQL["miscounted_sessions"]):

@@ -7,7 +7,7 @@ from datetime import datetime
 import attrs
 
 from beaver_hooks.agent.errors import SessionError, UnknownSession
-from beaver_hooks.agent.sessions import erasure, reads, sums, writes
+from beaver_hooks.agent.sessions import erasure, reads, writes
 from beaver_hooks.agent.sessions.database import SQL, SessionDatabase
 from beaver_hooks.agent.sessions.query import SearchScope, session_term, user_term
 from beaver_hooks.agent.sessions.records import (
@@ -39,12 +39,6 @@ class Work:
         self._database, self._damaged = database, damaged or DamagedMessages()
         self._prepared = scrub if store_secrets else stored_text
         self._connection = database.connection()
-
-    def add_checksums(self) -> None:
-        """Give the messages that an older version has stored their checksums, if the database can be written."""
-        if not self._database.unwritable and sums.are_missing(self._connection):
-            with self._database.writing() as connection:
-                sums.add_missing(connection)
 
     def ensure(self, session: str, user: str | None, now: datetime, trust: Trust | None = None) -> None:
         """Add a session unless it exists."""
@@ -102,15 +96,6 @@ class Work:
     def trust(self, session: str) -> Trust:
         """Return the trust in the caller who began a session."""
         return writes.begun_with(self._connection, self._find(session)[0])
-
-    def paused(self) -> tuple[tuple[str, str | None], ...]:
-        """Return id and user of the sessions whose memory must still be switched off."""
-        return tuple(writes.paused(self._connection))
-
-    def unpause(self, session: str) -> None:
-        """Remove the mark of a session whose memory was switched off."""
-        with self._database.writing() as connection:
-            writes.pause(connection, session, paused=False)
 
     def add_event(self, session: str, name: str, payload: Mapping[str, object], now: datetime) -> None:
         """Add a hidden event."""
@@ -246,7 +231,6 @@ class Work:
         writes.name(connection, number, given_title(incoming.title))
         writes.add_messages(connection, number, incoming.user, self._as_stored(incoming.messages), incoming.created)
         writes.add_events(connection, number, incoming.events)
-        writes.pause(connection, incoming.id, paused=incoming.paused)
 
     def _as_stored(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Return messages with the texts that are stored of them."""

@@ -28,7 +28,6 @@ class Incoming:
     title: str | None = field(repr=False)
     created: datetime
     updated: datetime
-    paused: bool = False
     messages: list[Message] = field(factory=list, repr=False)
     events: list[HiddenEvent] = field(factory=list, repr=False)
 
@@ -113,7 +112,6 @@ def _session(data: Mapping[str, Any]) -> Incoming:
         title=_optional_text(data.get("title")),
         created=_time(data["created"]),
         updated=_time(data["updated"]),
-        paused=data.get("paused") is True,
     )
 
 

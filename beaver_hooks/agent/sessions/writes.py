@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def begun_with(connection: "apsw.Connection", number: int) -> Trust:
     """Return the trust in the caller who began a session.
 
-    An older version did not store it. Without a user it was the owner at the terminal; with one it may be a stranger.
+    An imported session has none. Without a user it was the owner's at the terminal; with one it may be a stranger's.
     """
     trust, user = connection.execute(SQL["begun_with"], (number,)).get
     return Trust(trust) if trust else Trust.FULL if user is None else Trust.PUBLIC
@@ -71,17 +71,6 @@ def add_events(connection: "apsw.Connection", number: int, events: Iterable[Hidd
     rows = [(number, stamp(event.at), column(event.name), body_text(event.payload)) for event in events]
     connection.executemany(SQL["add_event"], rows)
     connection.execute(SQL["count_events"], (len(rows), number))
-
-
-def paused(connection: "apsw.Connection") -> list[tuple[str, str | None]]:
-    """Return id and user of the sessions whose memory an older version, or an import, switched off."""
-    found = connection.execute(SQL["paused_sessions"]).fetchall()
-    return [(str(session), None if user is None else str(user)) for session, user in found]
-
-
-def pause(connection: "apsw.Connection", session: str, *, paused: bool) -> None:
-    """Mark a session whose memory must be switched off, or remove the mark."""
-    connection.execute(SQL["pause"], (int(paused), session))
 
 
 def touch(connection: "apsw.Connection", number: int, now: datetime) -> None:

@@ -28,11 +28,13 @@ BEGIN
     SELECT RAISE(ABORT, 'the audit trail is append-only');
 END;
 
--- The receipt of each turn. It is replaced when the turn is complete, limited in number, and not chained.
+-- The receipt of each turn. It is replaced when the turn is complete, limited in number, and not chained. The
+-- checksum is that of its turn, time and body.
 CREATE TABLE receipts (
-    turn TEXT NOT NULL PRIMARY KEY,
-    at   TEXT NOT NULL,
-    body TEXT NOT NULL
+    turn     TEXT NOT NULL PRIMARY KEY,
+    at       TEXT NOT NULL,
+    body     TEXT NOT NULL,
+    checksum INTEGER NOT NULL
 ) STRICT;
 
 CREATE INDEX receipts_by_time ON receipts (at);

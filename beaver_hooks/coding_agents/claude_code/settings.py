@@ -17,11 +17,8 @@ import attrs
 from beaver_hooks.config.paths import shown_name
 from beaver_hostspecs import ConfigurationError
 
-CLIENTS = (
-    ("beaver_hooks", "coding_agents", "claude_code", "client.py"),
-    ("beaver_hooks", "adapters", "claude_code", "client.py"),
-)
-"""The end of the path of our client, in any installation; the second one is that of earlier versions."""
+CLIENT = ("beaver_hooks", "coding_agents", "claude_code", "client.py")
+"""The end of the path of our client, in any installation."""
 
 FLAGS = ["-I", "-S"]
 """The options of the interpreter before the client."""
@@ -184,7 +181,7 @@ def _is_ours(entry: Mapping[str, Any]) -> bool:
 def _client(words: Sequence[str]) -> str | None:
     """Return the path of our client, if it is the program that a command runs."""
     *before, path = words[: 2 + len(FLAGS)] or [""]
-    return path if before[1:] == FLAGS and tuple(re.split(r"[/\\]", path)[-4:]) in CLIENTS else None
+    return path if before[1:] == FLAGS and tuple(re.split(r"[/\\]", path)[-4:]) == CLIENT else None
 
 
 def _parsed(content: bytes) -> dict[str, Any]:

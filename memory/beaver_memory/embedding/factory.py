@@ -1,7 +1,7 @@
 """Makes the embedder of the settings. The packages of a provider are imported only when it is chosen."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from beaver_hostspecs import ConfigurationError, Secret
 from beaver_memory.embedding import fastembed, onnx, static
 from beaver_memory.embedding.catalog import KNOWN, KnownModel
 from beaver_memory.embedding.errors import failure
-from beaver_memory.embedding.models import check_model, folder_of, is_there
+from beaver_memory.embedding.models import check_model, is_there
 from beaver_memory.embedding.protocol import Embedder, Encoder, Identity, Trace, silent
 from beaver_memory.embedding.settings import PATH, EmbeddingSettings
 from beaver_memory.embedding.vector_checks import CheckedEmbedder
@@ -36,7 +36,7 @@ def make_embedder(
 
     Args:
         settings: the settings of embedding.
-        state_folder: the folder with installed models; see `model_folder`.
+        state_folder: the folder with installed models.
         environment: the variables with credentials.
         trace: receives events of the embedder, in counts and lengths.
         models: the models that can be installed.
@@ -55,11 +55,6 @@ def make_embedder(
     }
     encoder, identity = made.get(provider, lambda: _remote(provider, settings, environment, trace))()
     return CheckedEmbedder(encoder, _prefixed(identity, settings), trace=trace)
-
-
-def model_folder(settings: EmbeddingSettings, folders: Sequence[Path]) -> Path:
-    """Return the state folder, of several, that has the model of the settings."""
-    return folder_of(settings.model or ONNX_MODEL, folders)
 
 
 def onnx_identity(known: KnownModel) -> Identity:

@@ -2,7 +2,7 @@
 
 1. A process that installs or removes holds the lock of the folder. So any hidden name was left by an interrupted
    process, and is deleted.
-2. Everything is checked in a hidden folder and synced, and then renamed.
+2. Everything is checked in a hidden folder and synced, and then moved to its place.
 3. A model that is already whole is left as it is.
 """
 

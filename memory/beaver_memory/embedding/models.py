@@ -4,11 +4,10 @@ A model is a folder `models/<name>` below a state folder, mostly that of the per
 `manifest.json` that describes them. It is there whole or not at all. This module does not touch the network.
 """
 
-import contextlib
 import hashlib
 import json
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -87,24 +86,14 @@ def known_model(name: str, models: Mapping[str, KnownModel] = KNOWN) -> KnownMod
     )
 
 
-def list_models(*folders: Path, models: Mapping[str, KnownModel] = KNOWN) -> list[ListedModel]:
-    """Return every model that can be installed, and whether one of the folders has it."""
-    return [_listed(folder_of(name, folders, models=models), name, models) for name in sorted(models)]
+def list_models(state_folder: Path, *, models: Mapping[str, KnownModel] = KNOWN) -> list[ListedModel]:
+    """Return every model that can be installed, and whether the folder has it."""
+    return [_listed(state_folder, name, models) for name in sorted(models)]
 
 
 def is_there(name: str, state_folder: Path) -> bool:
     """Return whether the folder of a model exists, whole or not."""
     return (state_folder / FOLDER / name).is_dir()
-
-
-def folder_of(name: str, folders: Sequence[Path], *, models: Mapping[str, KnownModel] = KNOWN) -> Path:
-    """Return the first folder with the whole model; else the first with any part of it, else the first one."""
-    there = [folder for folder in folders if is_there(name, folder)] if name in models else []
-    for folder in there:
-        with contextlib.suppress(EmbedderMissing):
-            check_model(name, folder, models=models)
-            return folder
-    return (*there, *folders)[0]
 
 
 def check_model(

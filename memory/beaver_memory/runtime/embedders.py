@@ -7,7 +7,7 @@ while the settings still name that provider.
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import attrs
 
 from beaver_hostspecs import BeaverError
 from beaver_memory.embedding.errors import EmbeddingError
-from beaver_memory.embedding.factory import make_embedder, model_folder
+from beaver_memory.embedding.factory import make_embedder
 from beaver_memory.embedding.protocol import Embedder, Trace
 from beaver_memory.embedding.query_cache import CachedQueries
 from beaver_memory.embedding.settings import REMOTE, EmbeddingSettings
@@ -51,7 +51,7 @@ def make_embedders(
     environment: Mapping[str, str],
     trace: Trace,
     *,
-    folders: Sequence[Path],
+    model_folder: Path,
 ) -> Embedders:
     """Return the embedders; neither network nor model is touched.
 
@@ -60,18 +60,18 @@ def make_embedders(
         state_folder: holds the record of the model last in use; `None` for no record.
         environment: holds the credentials.
         trace: called at every step of the embedders.
-        folders: of the models, in order of search.
+        model_folder: holds the installed models.
 
     Raises:
         ConfigurationError: the settings do not fit.
     """
     try:
-        current = _made(settings, folders, environment, trace)
+        current = make_embedder(settings, state_folder=model_folder, environment=environment, trace=trace)
     except EmbeddingError as error:
         return Embedders(trouble=error)
     if current is None:
         return Embedders()
-    previous = None if state_folder is None else _previous(settings, state_folder, folders, environment, trace)
+    previous = None if state_folder is None else _previous(settings, state_folder, model_folder, environment, trace)
     if previous is not None and previous.identity.key == current.identity.key:
         previous.close()
         previous = None
@@ -101,7 +101,7 @@ def remember(settings: EmbeddingSettings, embedder: Embedder, state_folder: Path
 def _previous(
     settings: EmbeddingSettings,
     state_folder: Path,
-    folders: Sequence[Path],
+    model_folder: Path,
     environment: Mapping[str, str],
     trace: Trace,
 ) -> Embedder | None:
@@ -109,19 +109,12 @@ def _previous(
     try:
         known = json.loads((state_folder / RECORD).read_text("utf-8"))
         before = _before(settings, {name: known[name] for name in _KEPT if known.get(name) is not None})
-        return _made(before, folders, environment, trace)
+        return make_embedder(before, state_folder=model_folder, environment=environment, trace=trace)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, AttributeError, BeaverError) as error:
         trace("previous_embedder_unavailable", error=type(error).__name__)
         return None
-
-
-def _made(
-    settings: EmbeddingSettings, folders: Sequence[Path], environment: Mapping[str, str], trace: Trace
-) -> Embedder | None:
-    folder = model_folder(settings, folders)
-    return make_embedder(settings, state_folder=folder, environment=environment, trace=trace)
 
 
 def _before(settings: EmbeddingSettings, known: Mapping[str, Any]) -> EmbeddingSettings:

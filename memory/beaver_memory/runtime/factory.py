@@ -47,7 +47,7 @@ def open_engine(profile: Profile, location: Location, services: RuntimeServices)
         location.state_folder,
         services.environment,
         services.trace,
-        folders=location.model_folders,
+        model_folder=location.model_folder,
     )
     _tell(embedders, services)
     if profile.reranker == "tokens" and with_tokens(embedders.current) is None:

@@ -114,7 +114,6 @@ class MemoryRuntime:
     inspect = _in_thread(table.INSPECT)
     pin = _in_thread(table.PIN)
     forget = _in_thread(table.FORGET)
-    move = _in_thread(table.MOVE)
     export = _in_thread(table.EXPORT)
     damaged = _in_thread(table.DAMAGED)
     import_ = _in_thread(table.IMPORT)

@@ -210,7 +210,7 @@ class Migration:
             rows = [row for row in changed_rows(part.store, owner) if is_copied(part, row)]
             for page in _pages(rows):
                 for copy in self._page(part, owner, page):
-                    found[copy.row.id] = digest_of_copy(self._renamed(copy))
+                    found[copy.row.id] = digest_of_copy(self._in_project(copy))
                     if copy.memory is not None and not copy.history and copy.added_at == copy.memory.updated_at:
                         unchanged.add(copy.row.id)
             for model in self._models:
@@ -242,7 +242,7 @@ class Migration:
             else:
                 yield self._copied(part, row, memory, filters)
 
-    def _renamed(self, copy: MemoryCopy) -> MemoryCopy:
+    def _in_project(self, copy: MemoryCopy) -> MemoryCopy:
         """Return a copy with the project that it gets in the tenant."""
         memory = copy.memory
         if memory is None or memory.project or memory.scope == EVERYWHERE or not self._project:

@@ -6,8 +6,6 @@ import threading
 from collections.abc import Callable, Iterable
 from operator import itemgetter
 
-import attrs
-
 from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import InvalidRequest, StoreError
@@ -46,7 +44,6 @@ from beaver_memory.runtime.reports import (
     HistoryReport,
     InspectionReport,
     MemoriesReport,
-    MoveReport,
     PeopleReport,
     PinReport,
     ProjectionReport,
@@ -66,7 +63,6 @@ from beaver_memory.runtime.requests import (
     ImportRequest,
     InspectionRequest,
     ListRequest,
-    MoveRequest,
     PeopleRequest,
     PinRequest,
     ProjectionRequest,
@@ -79,7 +75,6 @@ from beaver_memory.runtime.requests import (
 from beaver_memory.runtime.stores import tenant_store
 from beaver_memory.runtime.troubles import DAMAGE
 from beaver_memory.runtime.turn_captures import TurnCaptures
-from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS
 from beaver_toolkit.redaction.redactor import Redactor
 from beaver_toolkit.sqlite.errors import UNWRITABLE
 
@@ -165,29 +160,6 @@ class Operations:
             InvalidRequest: the query holds no word.
         """
         return self._erasure.forget(request)
-
-    def move(self, request: MoveRequest) -> MoveReport:
-        """Move a page of global memories from the database of a project to that of the person.
-
-        A moved memory has another id, and its history begins anew.
-        """
-        if not self.engine.is_joint:
-            return MoveReport()
-        if len(request.own.owners) != 1:
-            raise InvalidRequest("own.owners", "must name one owner")
-        (owner,) = request.own.owners
-        ids = sorted(id_ for id_ in self.engine.store.ids(owner, (EVERYWHERE,)) if id_ <= PERSONAL_IDS)
-        left = [id_ for id_ in ids if id_ > request.after]
-        some = left[: request.limit]
-        own = attrs.evolve(request.own, scopes=(EVERYWHERE,), lapsed=True)
-        found = self.engine.get(some, own)
-        moved = {} if request.dry_run else self.engine.move(some, own)
-        return MoveReport(
-            memories=tuple(found),
-            moved=moved,
-            left=len(left) - len(some),
-            next_after=some[-1] if len(left) > len(some) else 0,
-        )
 
     def import_(self, request: ImportRequest) -> WriteReport:
         """Store exported memories."""

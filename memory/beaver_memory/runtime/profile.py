@@ -112,9 +112,9 @@ class SqliteLocation:
         return self.database_path is not None
 
     @property
-    def model_folders(self) -> tuple[Path, ...]:
-        """The folders of embedding models: that of the person, then the one where an earlier version installed them."""
-        return self.person_folder, self.state_folder
+    def model_folder(self) -> Path:
+        """The folder of embedding models."""
+        return self.person_folder
 
 
 @attrs.frozen(kw_only=True)
@@ -124,12 +124,12 @@ class InMemoryLocation:
     Attributes:
         database: the rows, which other memories of the process may share; empty ones unless given.
         state_folder: holds the record of the model last in use; `None` for no record.
-        model_folders: the folders of embedding models.
+        model_folder: the folder of embedding models.
     """
 
     database: "Database | None" = None
     state_folder: Path | None = None
-    model_folders: tuple[Path, ...] = (NOWHERE,)
+    model_folder: Path = NOWHERE
 
     @property
     def is_given(self) -> bool:
@@ -174,9 +174,9 @@ class PostgresLocation:
         return True
 
     @property
-    def model_folders(self) -> tuple[Path, ...]:
-        """The folders of embedding models."""
-        return self.person_folder, self.state_folder
+    def model_folder(self) -> Path:
+        """The folder of embedding models."""
+        return self.person_folder
 
 
 Location = SqliteLocation | InMemoryLocation | PostgresLocation
@@ -195,8 +195,6 @@ class RuntimeServices:
         troubles: what does not work now.
         ask_model: sends a text to a small language model and returns its answer, within a deadline of its own; `None`
             without one.
-        migrating: receives the progress when a database of an earlier version is brought to this one: its path, the
-            number of rows that are done, and of all.
     """
 
     report: Report
@@ -205,4 +203,3 @@ class RuntimeServices:
     trace: Callable[..., None] = field(default=lambda _event, /, **_facts: None, repr=False)
     troubles: Troubles = field(factory=Troubles)
     ask_model: Callable[[str], object] | None = field(default=None, repr=False)
-    migrating: Callable[[Path, int, int], object] = field(default=lambda _path, _done, _total: None, repr=False)

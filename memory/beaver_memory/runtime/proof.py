@@ -168,8 +168,7 @@ def _is_stray(owner: Owner, now: datetime) -> bool:
     try:
         begun = datetime.strptime(owner.user.split("-")[-2], _MOMENT).replace(tzinfo=UTC)
     except ValueError:
-        # Of an earlier version, whose proofs had one owner.
-        return owner.user == THROWAWAY
+        return False
     return now - begun > STRAY
 
 

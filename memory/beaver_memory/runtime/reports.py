@@ -180,23 +180,6 @@ class ForgetReport:
 
 
 @attrs.frozen(kw_only=True)
-class MoveReport:
-    """One page of moved memories.
-
-    Attributes:
-        memories: the memories, as they were.
-        moved: their new ids by the old ones; empty after a dry run.
-        left: how many global memories of the owner come after this page.
-        next_after: `after` of the request for the next page; 0 on the last page.
-    """
-
-    memories: tuple[Memory, ...] = ()
-    moved: Mapping[int, int] = field(factory=dict)
-    left: int = 0
-    next_after: int = 0
-
-
-@attrs.frozen(kw_only=True)
 class ExportReport:
     """One page of memories.
 

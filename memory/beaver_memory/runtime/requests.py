@@ -251,23 +251,6 @@ class ForgetRequest:
 
 
 @attrs.frozen(kw_only=True)
-class MoveRequest:
-    """Moves global memories of an owner from the database of a project to that of the person, page by page.
-
-    Attributes:
-        own: the memories that the caller may change; one owner.
-        after: the id after which the page begins.
-        limit: the most memories of the page.
-        dry_run: whether they are only shown.
-    """
-
-    own: Filters
-    after: int = field(default=0, validator=_count(0, LARGEST_ID))
-    limit: int = field(default=100, validator=_count(1, MOST_IDS))
-    dry_run: bool = False
-
-
-@attrs.frozen(kw_only=True)
 class ExportRequest:
     """Reads memories page by page, each once, even while other processes write.
 

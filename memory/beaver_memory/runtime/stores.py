@@ -64,7 +64,6 @@ def _sqlite(profile: Profile, location: SqliteLocation, services: RuntimeService
     with contextlib.ExitStack() as opened:
         store = SqliteStore.open(
             location.database,
-            migrating=services.migrating,
             damaged=_damage_told(services, location.database),
             lost=_loss_told(services),
         )
@@ -129,7 +128,6 @@ def _personal(profile: Profile, location: SqliteLocation, services: RuntimeServi
         path,
         told=told,
         clock=services.clock,
-        migrating=services.migrating,
         damaged=_damage_told(services, path),
         lost=_loss_told(services),
     )

@@ -156,14 +156,6 @@ FORGET = Operation(
     callers=OWNER,
     writes=True,
 )
-MOVE = Operation(
-    name="move",
-    request=requests.MoveRequest,
-    report=reports.MoveReport,
-    run=Operations.move,
-    callers=OWNER,
-    writes=True,
-)
 EXPORT = Operation(
     name="export", request=requests.ExportRequest, report=reports.ExportReport, run=Operations.export, callers=OWNER
 )
@@ -251,7 +243,6 @@ OPERATIONS = OperationTable(
     INSPECT,
     PIN,
     FORGET,
-    MOVE,
     EXPORT,
     DAMAGED,
     IMPORT,

@@ -11,7 +11,7 @@ class FileRows:
     """A two-dimensional array in a file, which takes no memory. Read-only; may be used from several threads.
 
     Args:
-        file: the file; it may be closed, renamed or deleted afterwards.
+        file: the file; it may be closed, moved or deleted afterwards.
         start: the place of the array in the file.
         shape: the number of rows and of bytes in a row.
     """

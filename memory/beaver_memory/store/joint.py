@@ -1,9 +1,7 @@
 """Joins two databases as one store: memories of scope `global` lie with the person, all others with the project.
 
-A memory of scope `global` is written to the database of the person, which all of that person's projects share. Global
-memories that an earlier version left in the database of a project stay there, and are found, changed and forgotten
-there; repeating one mentions it and adds no second memory. A project sees only the global memories of the person's
-database, which may also hold memories from outside of any project.
+A memory of scope `global` is written to the database of the person, which all of that person's projects share. A
+project sees only the global memories of that database, which may also hold memories from outside of any project.
 
 The ids of the person's memories are shown with `PERSONAL_IDS` added, so that each id names one memory.
 """
@@ -75,26 +73,21 @@ class JointStore:
         return [PERSONAL_IDS + next(added) if _is_personal(item) else next(ours) for item in items]
 
     def remember(self, items: Sequence[Analysed], *, now: datetime, mention: bool) -> list[Kept]:
-        """Store memories that neither database holds, each in its own; return the outcome of each, in order."""
-        items = self._as_left_behind(items, now)
-        known = iter(self._project.knows([item for item in items if _is_personal(item)], now=now))
-        to_person = [_is_personal(item) and not next(known) for item in items]
-        theirs = [item for item, personal in zip(items, to_person, strict=True) if personal]
+        """Store memories that are new to their database; return the outcome of each, in order."""
+        theirs = [item for item in items if _is_personal(item)]
         kept = iter(self._write(lambda store: store.remember(theirs, now=now, mention=mention)) if theirs else ())
-        others = [item for item, personal in zip(items, to_person, strict=True) if not personal]
+        others = [item for item in items if not _is_personal(item)]
         ours = iter(self._project.remember(others, now=now, mention=mention))
-        return [_shown_kept(next(kept)) if personal else next(ours) for personal in to_person]
+        return [_shown_kept(next(kept)) if _is_personal(item) else next(ours) for item in items]
 
     def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
         """Store a memory, and end others in its database, in one transaction.
 
-        Global memories that an earlier version left in the project lie in another database than a new one: they end
-        afterwards, and name no successor.
+        Memories in the other database end afterwards, and name no successor.
         """
-        (item,) = self._as_left_behind([item], now)
         ours, theirs = _parted(ids)
         view = personal_view(filters)
-        if _is_personal(item) and not any(self._project.knows([item], now=now)):
+        if _is_personal(item):
             seen = filters if view is None else view
             which = [] if view is None else theirs
             (found,) = self._write(lambda store: [store.supersede(item, which, seen, at=at, now=now)])
@@ -105,19 +98,6 @@ class JointStore:
         rest = [id_ for id_ in others if self.change(id_, filters, event="DELETE", now=now, valid_until=at)]
         ended = {*kept.superseded, *rest}
         return attrs.evolve(kept, superseded=tuple(id_ for id_ in dict.fromkeys(ids) if id_ in ended))
-
-    def move(self, items: Sequence[Analysed], filters: Filters, *, now: datetime) -> dict[int, int]:
-        """Move global memories of the project to the person; return their new ids by the old ones.
-
-        The project's copies are erased after the person's database has them, so an interrupted move can be repeated.
-        """
-        theirs = [item for item in items if _is_personal(item) and _id_of(item) <= PERSONAL_IDS]
-        kept = self._write(lambda store: store.remember(theirs, now=now, mention=False)) if theirs else []
-        for item, each in zip(theirs, kept, strict=True):
-            self._keep_mentions(item, each, now)
-        gone = self._project.forget([_id_of(item) for item in theirs], filters, now=now)
-        new = {_id_of(item): PERSONAL_IDS + each.id for item, each in zip(theirs, kept, strict=True)}
-        return {id_: new[id_] for id_ in gone}
 
     def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
         """Return the visible memories among `ids`, in the order of `ids`, each once."""
@@ -373,23 +353,6 @@ class JointStore:
         except StoreError as error:
             raise PersonalStoreError(self._personal.path, error.category) from error
 
-    def _as_left_behind(self, items: Sequence[Analysed], now: datetime) -> list[Analysed]:
-        """Give the scope `global` to memories of this project that an earlier version has stored with it."""
-        twins = [_with_scope(item, EVERYWHERE) for item in items]
-        known = self._project.knows(twins, now=now)
-        return [
-            twin if there and item.memory.scope == "project" and not item.memory.project else item
-            for item, twin, there in zip(items, twins, known, strict=True)
-        ]
-
-    def _keep_mentions(self, item: Analysed, kept: Kept, now: datetime) -> None:
-        """Add the mentions that a memory had in the project to the person's memory."""
-        old = cast("Memory", item.memory)
-        if old.mention_count > kept.mentions:
-            filters = Filters(owners=(old.owner,), lapsed=True, now=now)
-            fields = {"mention_count": old.mention_count}
-            self._personal.made().change(kept.id, filters, event="UPDATE", now=now, **fields)
-
     def _problems_of_person(self) -> list[str]:
         try:
             store = self._personal.there()
@@ -407,14 +370,6 @@ class JointStore:
         view = personal_view(filters)
         found = [] if view is None else self._personal.attempt(lambda store: look(store, view)) or []
         return [_shown(memory) for memory in found]
-
-
-def _id_of(item: Analysed) -> int:
-    return cast("Memory", item.memory).id
-
-
-def _with_scope(item: Analysed, scope: Scope) -> Analysed:
-    return attrs.evolve(item, memory=attrs.evolve(item.memory, scope=scope))
 
 
 def _is_personal(item: Analysed) -> bool:

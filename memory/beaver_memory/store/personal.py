@@ -18,7 +18,6 @@ from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.store.sqlite.connections import LossTold
 from beaver_memory.store.sqlite.damage import DamageTold
-from beaver_memory.store.sqlite.preparation import Migrating, silently
 
 T = TypeVar("T")
 
@@ -38,7 +37,6 @@ class PersonalStore:
         path: the database.
         told: called with the reason why the database cannot be read, and with `None` when it can be read again.
         clock: the source of time.
-        migrating: receives the progress when a database of an earlier version is brought to this one.
         damaged: receives the number of damaged rows that were found, each time that one more is.
         lost: receives the number of acknowledged commits that are missing, whenever more are.
     """
@@ -49,13 +47,11 @@ class PersonalStore:
         *,
         told: Told = bool,
         clock: Clock | None = None,
-        migrating: Migrating = silently,
         damaged: DamageTold = bool,
         lost: LossTold = bool,
     ) -> None:
         self._path = path
         self._told = told
-        self._migrating = migrating
         self._damaged = damaged
         self._lost = lost
         self._clock = SystemClock() if clock is None else clock
@@ -119,9 +115,7 @@ class PersonalStore:
         if self._closed and self._store is None:
             raise StoreError(self._path, "closed")
         if self._store is None:
-            store = SqliteStore.open(
-                self._path, patience=PATIENCE, migrating=self._migrating, damaged=self._damaged, lost=self._lost
-            )
+            store = SqliteStore.open(self._path, patience=PATIENCE, damaged=self._damaged, lost=self._lost)
             try:
                 self._prepare(store)
             except BaseException:

@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,7 +17,6 @@ from hypothesis import strategies as st
 from privileges import without_override
 from processes import Ran, environment, run_beaver
 
-from beaver_hooks_local import upgrade_bar
 from beaver_hooks_local.cli import embedders, group
 from beaver_hooks_local.cli.json_lines import LONGEST_LINE, InvalidMemory, from_fields, read_lines
 from beaver_hooks_local.cli.pipe import lines
@@ -1023,19 +1021,6 @@ def test_what_was_ended_goes_no_further():
         bar(1, 2, "counting")
 
 
-@pytest.mark.parametrize(("total", "shown"), [(upgrade_bar.MANY - 1, False), (upgrade_bar.MANY, True)])
-def test_a_database_that_is_brought_over_is_shown(monkeypatch, capsys, total, shown):
-    """On a terminal a bar names the database that is brought to this version, if that takes long enough to be seen."""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("TERM", "xterm")
-    show = upgrade_bar.UpgradeBar()
-    for done in (0, 1000, total):
-        show(Path("memory.db"), done, total)
-    said = capsys.readouterr()
-
-    assert ("", shown) == (said.out, "Bringing memory.db to this version" in said.err)
-
-
 @pytest.mark.parametrize("terminal", [False, True])
 def test_many_that_were_added_are_counted(here, monkeypatch, capsys, terminal):
     """An import on a terminal ends with the number of new memories and the command that embeds them."""
@@ -1267,7 +1252,6 @@ def test_a_read_only_disk(here, tmp_path):
 @pytest.mark.parametrize(
     ("found", "level", "text"),
     [
-        (Examination(memories=0, examined=0, is_older=True), "ok", "is of an earlier version"),
         (Examination(memories=50_000, examined=20_000), "ok", "the newest 20,000 of 50,000 memories are intact"),
         (
             Examination(memories=9, examined=9, problems=("a.", "b.", "c.", "d.", "e.")),

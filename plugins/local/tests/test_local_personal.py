@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import apsw
 import numpy as np
@@ -219,33 +218,6 @@ async def test_two_names_of_one_folder(host, own_home, monkeypatch, tmp_path):
     assert (1, 1) == (written["id"], found["count"])
 
 
-# --- What an earlier version has left ------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def earlier(own_home):
-    """A project's database of an earlier version, with the global memories in it."""
-    folder = database(own_home / "one").parent
-    folder.mkdir(parents=True)
-    with MemoryEngine.open(folder) as engine:
-        engine.add([
-            NewMemory(title=TEA, owner=ANN, scope="global"),
-            NewMemory(title=BRANCH, owner=ANN, scope="project", project="one"),
-            NewMemory(title="The office is in Bern.", owner=Owner(), scope="global"),
-        ])  # fmt: skip
-    return folder
-
-
-async def test_a_folder_of_the_earlier_version_opens(host, own_home, earlier):
-    """A database of an earlier version opens with all memories under their ids, and none is moved."""
-    async with host("one") as one:
-        found = await tool(one, "memory_get", ids=[1, 2, 3])
-        searched = await titles(one, "tea office branch")
-    assert ([TEA, BRANCH, "The office is in Bern."], {TEA, BRANCH, "The office is in Bern."}, False) == (
-        [each["title"] for each in found["observations"]], {*searched}, database(own_home).exists(),
-    )  # fmt: skip
-
-
 async def test_a_new_memory_holds_in_its_project_unless_it_is_a_preference(host):
     """A turn that names no project writes facts for the project of its folder, and preferences for all projects."""
     async with host("one") as one:
@@ -255,31 +227,6 @@ async def test_a_new_memory_holds_in_its_project_unless_it_is_a_preference(host)
         ]
     async with host("two") as two:
         assert ([1, FIRST], [TEA]) == (written, await titles(two, project=""))
-
-
-async def test_the_same_said_again_is_what_an_earlier_version_left(host, own_home, earlier):
-    """A repeat of a memory of an earlier version is a mention in its project, and a new memory in another project."""
-    async with host("one") as one:
-        again = await tool(one, "memory_write", title=TEA, type="discovery", project="")
-    async with host("two") as two:
-        other = await tool(two, "memory_write", title=TEA, type="discovery", project="")
-    async with host("one") as one:
-        third = await tool(one, "memory_write", title=TEA, type="discovery", project="")
-        found = await titles(one, "tea")
-    assert [("duplicate", 1, 2), ("stored", 1, None), ("duplicate", 1, 3)] == [
-        (each["outcome"], each["id"], each.get("mentions")) for each in (again, other, third)
-    ]
-    assert [TEA] == found
-
-
-async def test_what_an_earlier_version_left_is_changed_and_forgotten_there(host, earlier):
-    """A memory of an earlier version is pinned, followed and erased in the project's database under its id."""
-    async with host("one") as one:
-        pinned = await commanded(one, "pin", "1")
-        history = await tool(one, "memory_history", observation_id=1)
-        forgot = await commanded(one, "forget", "1", "yes")
-    assert ("1 is pinned", ["ADD", "PIN"]) == (pinned[:11], [each["event"] for each in history["history"]])
-    assert ("Memory 1 is forgotten", []) == (forgot[:21], holding(earlier, "green tea"))
 
 
 # --- Every operation over both -------------------------------------------------------------------------------------------
@@ -649,44 +596,6 @@ def test_two_projects_write_at_once(tmp_path):
     for name in ("one", "two"):
         with contextlib.closing(SqliteStore.open(tmp_path / name / "memory.db")) as store:
             assert 25 == store.count(ANN)
-
-
-# --- Moving -------------------------------------------------------------------------------------------------------------
-
-
-def test_moving_that_is_interrupted_is_done_again(tmp_path, monkeypatch):
-    """An interrupted move leaves a memory in both databases, and the next move leaves it once, with its mentions."""
-    with MemoryEngine.open(tmp_path / "project", clock=FrozenClock(NOW)) as engine:
-        for _ in range(3):
-            engine.remember(NewMemory(title=TEA, owner=ANN, narrative="From the can."))
-        assert ({}, False) == (engine.move([1], seen()), engine.is_joint)
-    with joint(tmp_path) as engine:
-        with monkeypatch.context() as patch:
-            patch.setattr(SqliteStore, "forget", unwritable)
-            with pytest.raises(StoreError, match="disk is full"):
-                engine.move([1], seen())
-        between = [each.id for each in engine.store.recent(seen(), limit=9)]
-        moved = engine.move([1, FIRST, 7], seen())
-        found = engine.store.recent(seen(), limit=9)
-    assert ([FIRST, 1], {1: FIRST}) == (between, moved)
-    assert [(FIRST, TEA, "From the can.", 3)] == [
-        (each.id, each.title, each.narrative, each.mention_count) for each in found
-    ]
-
-
-def unwritable(*_, **__):
-    raise StoreError(Path("memory.db"), "disk_full")
-
-
-def test_moving_to_where_nothing_can_be_kept(tmp_path):
-    """A memory that cannot be moved to the person stays with the project."""
-    with MemoryEngine.open(tmp_path / "project", clock=FrozenClock(NOW)) as engine:
-        engine.add(NewMemory(title=TEA, owner=ANN))
-    with joint(tmp_path) as engine:
-        (tmp_path / "person" / "memory.db").touch()
-        with pytest.raises(PersonalStoreError, match="is an empty file"):
-            engine.move([1], seen())
-        assert [1] == [each.id for each in engine.store.recent(seen(), limit=9)]
 
 
 def test_damaged_rows_of_both_databases(tmp_path):

@@ -200,8 +200,11 @@ async def test_recalled_in_another_process(make_host, tmp_path):
         await write(host)
     code = (
         "import sys\n"
-        "from beaver_hooks_local import Filters, MemoryEngine, Owner, Query\n"
         "from datetime import datetime, UTC\n"
+        "from beaver_memory.engine import MemoryEngine\n"
+        "from beaver_memory.filters import Filters\n"
+        "from beaver_memory.query import Query\n"
+        "from beaver_memory.records import Owner\n"
         "with MemoryEngine.open(sys.argv[1]) as engine:\n"
         "    filters = Filters(owners=[Owner(user='ann')], now=datetime.now(UTC))\n"
         "    print(engine.search(Query(text='billing branch', filters=filters)).hits[0].memory.title)\n"

@@ -1,33 +1,20 @@
 """The features that the recall gate takes from a prompt."""
 
+from pathlib import Path
+
 import pytest
+from case_files import rows
 from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks_local.recall.prompt_features import PromptFeatures, read
 
+DATA = Path(__file__).with_name("data")
+
 
 @pytest.mark.parametrize(
     "prompt",
-    [
-        "ok",
-        "OK!",
-        "Thanks.",
-        "thank you",
-        "yes please",
-        "Thank you very much!",
-        "ok great, thanks a lot",
-        "Cool, sounds good.",
-        "Great, that worked",
-        "👍 great",
-        "Ja, genau.",
-        "danke",
-        "好的",
-        "谢谢",
-        "merci",
-        "sí",
-        "はい",
-    ],
+    rows(DATA / "acknowledgements.jsonl", "prompt"),
 )
 def test_acknowledgements(prompt):
     """Yes, no and thanks in several languages are acknowledgements."""
@@ -36,19 +23,7 @@ def test_acknowledgements(prompt):
 
 @pytest.mark.parametrize(
     "prompt",
-    [
-        "ok?",
-        "yes, but use the branch stable",
-        "continue",
-        "no tests yet",
-        "thanks, now deploy it",
-        "",
-        "👍",
-        "ok " * 7,
-        "that",
-        "so much",
-        "all tests",
-    ],
+    rows(DATA / "short_prompts.jsonl", "prompt"),
 )
 def test_other_short_prompts(prompt):
     """Questions, orders, longer replies and prompts without a word are no acknowledgements."""
@@ -57,25 +32,7 @@ def test_other_short_prompts(prompt):
 
 @pytest.mark.parametrize(
     "prompt",
-    [
-        "Continue the previous task.",
-        "Do it like last time.",
-        "Same as before, please.",
-        "Do you remember the name of the branch?",
-        "What did we decide about the database?",
-        "Where we left off?",
-        "Where did we leave off",
-        "What were we doing?",
-        "The bug from the other day is back.",
-        "Mach weiter mit dem Umbau.",
-        "So wie beim letzten Mal.",
-        "Erinnerst du dich an den Namen?",
-        "Was haben wir gestern besprochen?",
-        "继续上次的任务",
-        "你还记得吗",
-        "Comme la dernière fois.",
-        "¿Recuerdas el nombre?",
-    ],
+    rows(DATA / "earlier_work.jsonl", "prompt"),
 )
 def test_earlier_work(prompt):
     """Prompts that speak of earlier work are recognised in several languages."""

@@ -15,7 +15,6 @@ import apsw
 import pytest
 from cancellation import CancelledAt
 from integration.openai_server import serve, whole
-from unit.agent.old_store import make_old_store
 
 from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.agent.factory import EngineLoader, skill_folders
@@ -28,7 +27,6 @@ from beaver_hooks.config import load_config
 from beaver_hooks.receipts.health import Health
 from beaver_hooks_curated import Curated
 from beaver_hostspecs import (
-    AuditUnavailable,
     CommandContext,
     ConfigurationError,
     ConfigurationNotTrusted,
@@ -399,68 +397,6 @@ async def test_loading_cancelled_at_any_point(case, monkeypatch):
 
     assert (point, [True] * point) == (len(opened), [each._executor._shutdown for each in opened])
     assert point > 3
-
-
-# --- What an older version had switched off -----------------------------------------------------------------------
-
-
-async def test_what_an_older_version_switched_off_stays_off(case):
-    """Memory stays off for the marked sessions, for their user and the unnamed owner, until they switch it on."""
-    make_old_store(case.state, ("quiet", "me", True), ("nobodys", None, True), ("loud", "me", False))
-    plugin, asked = RecordingPlugin(), (("quiet", "me"), ("quiet", None), ("nobodys", None), ("loud", "me"))
-    async with await case.load(plugins={"p": plugin}) as engine:
-        off = [engine.host.is_memory_off(session=session, user=user) for session, user in asked]
-        marked = await engine.sessions.paused()
-        for session, user in asked:
-            await AgentLoop(engine).run(f"{session} of {user}", session, user)
-        history = [each.text for each in (await engine.sessions.show("quiet")).messages][:2]
-        for session, user in asked:
-            await engine.host.switch_memory(on=True, session=session, user=user)
-    async with await case.load() as engine:
-        on = [engine.host.is_memory_off(session=session, user=user) for session, user in asked]
-
-    assert ([True, True, True, False], (), [False] * 4) == (off, marked, on)
-    assert ["loud of me"] == [each.arguments["turn"].prompt for each in plugin.calls_of("before_prompt")]
-    assert ["of the older version", "yes"] == history
-
-
-async def test_an_imported_session_may_have_been_off(case):
-    """A session that was exported while its memory was off is off here, from the next loading on."""
-    when = NOON.isoformat()
-    line = {"type": "session", "id": "quiet", "user": "me", "created": when, "updated": when, "paused": True}
-    async with await case.load() as engine:
-        await engine.sessions.import_([json.dumps(line)])
-    seen = []
-    for _ in range(2):
-        async with await case.load() as engine:
-            seen += [engine.host.is_memory_off(session="quiet", user=user) for user in ("me", "other")]
-            await engine.host.switch_memory(on=True, session="quiet", user="me")
-
-    assert [True, False, False, False] == seen
-
-
-@pytest.mark.parametrize(("session", "user"), [(" ", "me"), ("s", "\u2003"), (" ", None)])
-async def test_a_blank_id_of_an_older_version_does_not_keep_it_from_loading(case, session, user):
-    """The loader skips a blank id that an older version stored, and switches the other sessions off."""
-    make_old_store(case.state, (session, user, True), ("quiet", "me", True))
-    async with await case.load() as engine:
-        assert engine.host.is_memory_off(session="quiet", user="me")
-
-
-async def test_a_switch_that_cannot_be_written_keeps_the_mark(case):
-    """Loading fails with the remedy if the memory switch is unusable, and the mark stays for the next time."""
-    make_old_store(case.state, ("quiet", "me", True))
-    (case.state / "memory-off.json").write_text("damaged")
-    with pytest.raises(
-        AuditUnavailable, match=r"memory cannot be switched on or off: .*memory-off\.json cannot be used"
-    ):
-        await case.load()
-    left = case.left_open()
-    (case.state / "memory-off.json").unlink()
-    async with await case.load() as engine:
-        assert engine.host.is_memory_off(session="quiet", user="me")
-
-    assert [] == left
 
 
 # --- A configuration that merely lies there -----------------------------------------------------------------------

@@ -452,8 +452,8 @@ def test_status_half_installed(cli, foreign):
     assert (0, "installed", []) == problems(cli)
 
 
-def test_status_of_an_installation_before_compactions(cli, foreign):
-    """An installation of an earlier version, without the event PreCompact, counts as partly installed, and installing again adds it."""
+def test_status_of_an_installation_without_compactions(cli, foreign):
+    """An installation without the event PreCompact counts as partly installed, and installing again adds it."""
     cli("hooks", "install", "claude-code")
     edit(foreign, lambda found: found["hooks"].pop("PreCompact"))
     before = problems(cli)

@@ -1,6 +1,5 @@
 """`beaver why` explains a turn."""
 
-import contextlib
 import json
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.audit.database import PACKAGE
 from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.cli.absence import Absence
@@ -17,8 +15,6 @@ from beaver_hooks.cli.receipt_lookup import read_receipt
 from beaver_hooks.cli.receipt_texts import receipt_text
 from beaver_hooks.receipts.receipts import Clip, Decision, Failure, Outcome, PluginReceipt, Receipt, to_json
 from beaver_hostspecs import DropReason
-from beaver_toolkit.sqlite.database import Database
-from beaver_toolkit.sqlite.migrations import read_migrations
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 TURN = f"turn-{'0123456789ab' * 2}"
@@ -340,22 +336,6 @@ def test_a_receipt_with_a_flipped_bit(cli, folder):
     ]
     assert OTHER == cli("why", OTHER, "--json").json["turn"]
     assert f"{folder}/host.db is damaged: the receipt of {TURN} fails its checksum" == found["audit trail"]
-
-
-def test_receipts_of_an_older_version(cli, folder):
-    """A receipt without a checksum is shown; the next host adds the checksum."""
-    folder.mkdir(mode=0o700)
-    Trail.open(folder).close()
-    (folder / "host.db").unlink()
-    with contextlib.closing(Database.open(folder / "host.db", read_migrations(PACKAGE)[:1])) as old:
-        body = json.dumps(to_json(attrs.evolve(receipt(), prompt="h:abcdefg")))
-        old.connection.execute("INSERT INTO receipts VALUES (?, ?, ?)", (TURN, WHEN.isoformat(), body))
-    before = cli("why", "--json").json["turn"]
-    Trail.open(folder).close()
-    after = cli("why", "--json").json["turn"]
-    flip(folder, "h:abcdefg")
-
-    assert (TURN, TURN, "") == (before, after, cli("why").out)
 
 
 def test_what_came_after_the_turn(cli, trail):

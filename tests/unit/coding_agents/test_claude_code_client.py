@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.adapters import claude_code as earlier
 from beaver_hooks.coding_agents.claude_code import client
 
 COMMON = {"session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/p"}
@@ -438,12 +437,3 @@ def test_where_sockets_are(places):
     expected = f"/tmp/beaver-hooks-{os.getuid()}"  # noqa: S108 - only compared, never opened
 
     assert expected == str(Path(client.socket_path([], {"CLAUDE_PROJECT_DIR": "/p", **places})).parent)
-
-
-def test_hooks_of_an_earlier_version_run_the_client(environment, path):
-    """The path of the client in hooks of an earlier version still runs the client."""
-    command = [sys.executable, "-I", "-S", Path(earlier.__file__).parent / "client.py", f"--seconds={TIMEOUT}"]
-    with listening(path, lambda connection: connection.sendall(client.framed(ANSWER))) as requests:
-        ran = subprocess.run(command, input=EVENT, env=environment, capture_output=True, timeout=TIMEOUT, check=False)
-
-    assert (0, ANSWER, b"", [EVENT]) == (ran.returncode, ran.stdout, ran.stderr, requests)

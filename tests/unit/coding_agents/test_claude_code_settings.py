@@ -68,13 +68,6 @@ def test_line_ends():
     assert content.count(b"\n") == content.count(b"\r\n")
 
 
-def test_hooks_of_an_earlier_version_are_ours():
-    """Entries of an earlier version, with the client in its former place, are replaced."""
-    former = {event: line.replace("coding_agents", "adapters") for event, line in COMMANDS.items()}
-
-    assert put_in(b"", COMMANDS) == put_in(put_in(b"", former), COMMANDS)
-
-
 def test_a_client_of_somebody_elses():
     """A command whose path only ends like ours is kept."""
     entry = {"type": "command", "command": "python /opt/other/adapters/claude_code/client.py"}

@@ -105,7 +105,7 @@ class Database:
             connection = connect_reading(path)
             with _closed_on_error(connection):
                 if version_of(connection) != len(migrations):
-                    raise why  # an earlier version would have to be migrated
+                    raise why  # a migration would have to write
             return connection
 
         try:

@@ -1,7 +1,7 @@
 """Brings a database to the schema of this version: forward only, in one transaction."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,9 @@ from beaver_toolkit.sqlite.errors import DatabaseError
 if TYPE_CHECKING:
     import apsw
 
-_HISTORY = "CREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT"
+_HISTORY = """
+CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT
+"""
 
 
 def read_migrations(package: str) -> tuple[str, ...]:
@@ -25,15 +27,13 @@ def read_migrations(package: str) -> tuple[str, ...]:
 
 def version_of(connection: "apsw.Connection") -> int:
     """Return the version of a database, 0 for an empty one."""
-    if _has_history(connection):
-        return int(connection.execute("SELECT coalesce(max(version), 0) FROM schema_version").get)
-    return int(connection.pragma("user_version"))
+    if not connection.table_exists("main", "schema_version"):
+        return 0
+    return int(connection.execute("SELECT coalesce(max(version), 0) FROM schema_version").get)
 
 
 def migrate(connection: "apsw.Connection", scripts: Sequence[str]) -> None:
     """Apply the scripts that a database lacks, in one transaction; keep the time of each in the table `schema_version`.
-
-    Databases of earlier versions kept the version in `user_version`, which is the number of commits now.
 
     Args:
         connection: a connection that may write.
@@ -42,25 +42,15 @@ def migrate(connection: "apsw.Connection", scripts: Sequence[str]) -> None:
     Raises:
         DatabaseError: the category is `newer`: a newer version of the program wrote the database.
     """
-    if version_of(connection) == len(scripts) and _has_history(connection):
+    if version_of(connection) == len(scripts):
         return
     with Immediate(connection):
         # Read again under the lock: another process may have been faster.
         done = version_of(connection)
         if done > len(scripts):
             raise DatabaseError("newer")
-        if not _has_history(connection):
-            connection.execute(_HISTORY)
-            _keep(connection, range(1, done + 1))
+        connection.execute(_HISTORY)
         for script in scripts[done:]:
             connection.execute(script)
-        _keep(connection, range(done + 1, len(scripts) + 1))
-
-
-def _keep(connection: "apsw.Connection", versions: Iterable[int]) -> None:
-    now = time.time_ns() // 1000
-    connection.executemany("INSERT INTO schema_version VALUES (?, ?)", [(version, now) for version in versions])
-
-
-def _has_history(connection: "apsw.Connection") -> bool:
-    return connection.table_exists("main", "schema_version")
+        now, versions = time.time_ns() // 1000, range(done + 1, len(scripts) + 1)
+        connection.executemany("INSERT INTO schema_version VALUES (?, ?)", [(version, now) for version in versions])

@@ -1,14 +1,15 @@
 -- Free text is stored as BLOB: UTF-8 in which a lone surrogate has three bytes, so that every Python text is read back
 -- unchanged. Read it with CAST(text AS TEXT).
 
--- `number` is never used twice, because the search index refers to sessions by it.
+-- `number` is never used twice, because the search index refers to sessions by it. `trust` is that of the caller who
+-- began the session; an imported session has none.
 CREATE TABLE sessions (
     number   INTEGER PRIMARY KEY AUTOINCREMENT,
     id       TEXT NOT NULL UNIQUE,
     user     TEXT,
     title    BLOB,
     opening  BLOB,
-    paused   INTEGER NOT NULL DEFAULT 0,
+    trust    TEXT,
     created  TEXT NOT NULL,
     updated  TEXT NOT NULL,
     messages INTEGER NOT NULL DEFAULT 0,
@@ -18,15 +19,16 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_time ON sessions (updated);
 CREATE INDEX sessions_by_user ON sessions (user, updated);
 
--- The messages that the user and the model saw.
+-- The messages that the user and the model saw. Checksums: see `sums.py`.
 CREATE TABLE messages (
-    number  INTEGER PRIMARY KEY AUTOINCREMENT,
-    session INTEGER NOT NULL,
-    role    TEXT NOT NULL,
-    text    BLOB NOT NULL,
-    at      TEXT NOT NULL,
-    id      BLOB,
-    speaker BLOB
+    number   INTEGER PRIMARY KEY AUTOINCREMENT,
+    session  INTEGER NOT NULL,
+    role     TEXT NOT NULL,
+    text     BLOB NOT NULL,
+    at       TEXT NOT NULL,
+    id       BLOB,
+    speaker  BLOB,
+    checksum INTEGER NOT NULL
 ) STRICT;
 
 CREATE INDEX messages_by_session ON messages (session, number);

@@ -5,16 +5,11 @@ from importlib.resources import files
 from typing import Any
 
 from beaver_memory.errors import StoreError
-from beaver_memory.records import Owner
-from beaver_memory.store.checksums import texts_checksum
 from beaver_memory.store.postgres.driver import driver
 from beaver_memory.store.postgres.queries import postgres_queries
 
 PACKAGE = "beaver_memory.store.postgres"
 _SQL = postgres_queries("preparation")
-
-_SUMS = "session_summaries ADD COLUMN checksum"
-"""In the migration that adds checksums, which SQL does not make."""
 
 
 def read_scripts() -> tuple[str, ...]:
@@ -59,19 +54,9 @@ def _migrate(connection: Any, place: str, schema: str, scripts: Sequence[str]) -
             connection.execute(_SQL["make_history"])
         for number, script in enumerate(scripts[done:], done + 1):
             connection.execute(script)
-            if _SUMS in script:
-                _sum_summaries(connection)
             connection.execute(_SQL["add_version"], {"version": number})
     except (driver().ProgrammingError, driver().IntegrityError, driver().DataError) as error:
         raise StoreError(place, "not_migrated") from error
-
-
-def _sum_summaries(connection: Any) -> None:
-    """Give the summaries that an earlier version has stored their checksums."""
-    for tenant, number, name, user, *row in connection.execute(_SQL["summaries"]).fetchall():
-        given = {"tenant": tenant, "owner": number, "agent": row[0], "session": row[1]}
-        checksum = texts_checksum(Owner(tenant=name, user=user), *row)
-        connection.execute(_SQL["set_checksum"], given | {"checksum": checksum})
 
 
 def _ensure_vectors(connection: Any, place: str) -> None:

@@ -4,6 +4,10 @@ One connection writes, behind a lock. Another one, the only one that goes throug
 the database, so that no commit waits for the interpreter half-way. Readers borrow one of a few others for one question;
 SQLite lets them read during a write. Before each use the connector checks the file: if it was removed or
 replaced, it raises an error instead of writing to a lost file. The same holds for its log and the log's index.
+
+All connections and their lease belong to one opening of the files. After a fault the opening is out of use as a whole,
+and the next use opens the files anew. A reader that borrowed from an opening keeps its connection until its question is
+answered; the last one to give it back ends the opening.
 """
 
 import contextlib
@@ -20,33 +24,31 @@ from beaver_memory.store.sqlite.damage import Damage
 from beaver_memory.store.sqlite.owners import OwnerNumbers
 from beaver_memory.store.sqlite.preparation import (
     PACKAGE,
-    Migrating,
     make_unless_there_is_a_log,
     prepare,
-    silently,
     view,
 )
 from beaver_memory.store.sqlite.row_sums import register
 from beaver_toolkit.sqlite.connections import NO_INODE, close_unchanged, connect, connect_reading, inode_of
-from beaver_toolkit.sqlite.errors import UNWRITABLE, DatabaseError, category_of, faults
+from beaver_toolkit.sqlite.errors import UNWRITABLE, DatabaseError, category_of
 from beaver_toolkit.sqlite.files import sweep
 from beaver_toolkit.sqlite.lease import Lease
 from beaver_toolkit.sqlite.losses import losses_of
 from beaver_toolkit.sqlite.migrations import read_migrations
-from beaver_toolkit.sqlite.readers import ReaderPool
+from beaver_toolkit.sqlite.opening import Opening
 from beaver_toolkit.sqlite.secure_delete import ClearingFiles
 
 PATIENCE = 30.0
 """Seconds to wait for other processes that lock the file."""
 
 _CLEANER_PATIENCE = 0.2
-_CACHE_KIB = {"reader": 8_192, "writer": 32_768, "cleaner": 1_024}
+_CACHE_KIB = {"reader": 8_192, "view": 8_192, "writer": 32_768, "cleaner": 1_024}
 _LOG_PAGES = 1_000
 
 LossTold = Callable[[int], object]
 """Receives the number of acknowledged commits that are missing from the database."""
 
-_FAULTS = (StoreError, DatabaseError, apsw.Error, OSError)
+_FAULTS = (StoreError, DatabaseError, DamagedRow, apsw.Error, OSError, UnicodeDecodeError)
 
 _HARMLESS = frozenset({"locked", "disk_full", "closed", "forked"})
 """Categories of errors after which the connections can be used as before."""
@@ -60,7 +62,6 @@ class Connector:
         scripts: the migrations, oldest first; the store's own unless given.
         patience: how many seconds opening and reading wait for other processes that lock the file; writing always waits
             long.
-        migrating: receives the progress when a database of an earlier version is brought to this one.
         damage: notes rows that fail their checksums.
         lost: receives the number of acknowledged commits that are missing, whenever more are.
     """
@@ -71,23 +72,16 @@ class Connector:
         scripts: Sequence[str] | None = None,
         *,
         patience: float = PATIENCE,
-        migrating: Migrating = silently,
         damage: Damage | None = None,
         lost: LossTold = bool,
     ) -> None:
         self._path = path
-        self._migrating = migrating
         self._patience = patience
         self._scripts = read_migrations(PACKAGE) if scripts is None else tuple(scripts)
         self._files = ClearingFiles()
         self._pid = os.getpid()
         self._lock = threading.RLock()
-        self._readers = ReaderPool(self._reader)
-        self._writer: apsw.Connection | None = None
-        self._cleaner: apsw.Connection | None = None
-        self._logged_pages = 0
-        self._lease: Lease | None = None
-        self.unwritable = ""
+        self._opening: Opening | None = None
         self._closed = False
         self.identity = ""
         self._damage = damage or Damage()
@@ -124,8 +118,14 @@ class Connector:
             StoreError: the store cannot be read.
         """
         self._own()
-        with self._faults(), self._readers.lend(self._verify) as connection:
-            yield connection
+        with self._faults() as use:
+            while True:
+                use.opening = self._current()
+                with use.opening.reading() as connection:
+                    # There is none if the opening went out of use since the line above.
+                    if connection is not None:
+                        yield connection
+                        return
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
@@ -134,15 +134,15 @@ class Connector:
         Raises:
             StoreError: nothing of the block was written, or the file no longer has its name.
         """
-        with self.alone() as connection:
-            with self._held().writing(connection):
+        with self._for_writing() as (opening, connection):
+            with opening.lease.writing(connection):
                 yield connection
             # A write to a deleted file succeeds, and no reader will ever see it.
             self._refuse_lost_files()
-            if self._logged_pages >= _LOG_PAGES:
+            if opening.logged_pages >= _LOG_PAGES:
                 # The block is already committed: the next caller meets this fault again.
                 with contextlib.suppress(apsw.Error):
-                    self._clean(apsw.SQLITE_CHECKPOINT_PASSIVE)
+                    opening.clean(apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[apsw.Connection]:
@@ -151,15 +151,8 @@ class Connector:
         Raises:
             StoreError: the store cannot be used.
         """
-        self._own()
-        with self._lock, self._faults():
-            self._verify()
-            if self.unwritable:
-                self._drop(always=True)
-                self._connect()
-            if self._writer is None:
-                raise StoreError(self._path, self.unwritable or "closed")
-            yield self._writer
+        with self._for_writing() as (_, connection):
+            yield connection
 
     def empty_log(self) -> None:
         """Move written pages out of the log, unless other connections read it; then it stays until the log is full.
@@ -168,8 +161,8 @@ class Connector:
             StoreError: `not_erased`: the disk is full, so forgotten texts stay in the log.
         """
         try:
-            with self.alone():
-                self._clean(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            with self._for_writing() as (opening, _):
+                opening.clean(apsw.SQLITE_CHECKPOINT_TRUNCATE)
         except StoreError as error:
             if error.category != "disk_full":
                 raise
@@ -181,56 +174,82 @@ class Connector:
             return
         with self._lock:
             self._closed = True
-            self._drop(always=True)
+            self._give_up(self._opening)
 
-    def _connect(self) -> None:
+    @property
+    def unwritable(self) -> str:
+        """Why the store can only be read, as a category; empty if it can be written, or is not open."""
+        opening = self._opening
+        return "" if opening is None else opening.unwritable
+
+    @contextlib.contextmanager
+    def _for_writing(self) -> Iterator[tuple[Opening, apsw.Connection]]:
+        """Lend the opening in use and its writing connection."""
+        self._own()
+        with self._lock, self._faults() as use:
+            opening = self._verified()
+            if opening.writer is None:
+                self._give_up(opening)
+                opening = self._connect()
+            if opening.writer is None:
+                raise StoreError(self._path, opening.unwritable)
+            use.opening = opening
+            yield opening, opening.writer
+
+    def _connect(self) -> Opening:
         if inode_of(self._path) == NO_INODE:
             raise StoreError(self._path, "missing")
         if self._path.stat().st_size == 0:
             raise StoreError(self._path, "emptied")
         try:
-            self._writer, self._lease = Lease.open(self._path, self._prepared, seconds=self._patience)
+            self._opening = opening = self._opened()
         except _FAULTS as error:
             category = _category(error)
             if category not in UNWRITABLE:
                 raise
-            self._connect_reading("disk_full" if category == "disk_full" else "read_only", error)
-        else:
-            self.unwritable = ""
-            _wait(self._writer, PATIENCE)
-            self._cleaner = self._connection("cleaner")
-            self._read_something(self._cleaner)
+            self._opening = opening = self._viewed("disk_full" if category == "disk_full" else "read_only", error)
         # The file may be an older copy, in which owners have other numbers.
         self.owners = OwnerNumbers(self._damage)
         self._tell_losses()
+        return opening
 
     def _tell_losses(self) -> None:
         known, self._lost = self._lost, sum(each.commits for each in losses_of(self._path))
         if self._lost > known:
             self._loss_told(self._lost)
 
-    def _connect_reading(self, category: str, why: Exception) -> None:
-        """Serve reads alone; the next write tries again to open the store for writing."""
-        self.unwritable = category
+    def _opened(self) -> Opening:
+        """Open the files for writing."""
+        first = partial(self._first, "writer", prepare)
+        writer, lease = Lease.open(self._path, first, seconds=self._patience)
+        opening = Opening(lease, partial(self._beside, lease, "reader"), writer=writer)
         try:
-            connection, self._lease = Lease.open(self._path, self._viewed, seconds=self._patience, views=True)
+            writer.set_busy_timeout(round(PATIENCE * 1_000))
+            opening.cleaner = self._beside(lease, "cleaner")
+        except BaseException:
+            opening.retire("")
+            raise
+        if opening.cleaner is None:
+            raise StoreError(self._path, opening.retire(lease.fault()))
+        return opening
+
+    def _viewed(self, category: str, why: Exception) -> Opening:
+        """Open the files for reading alone; the next write tries again to open them for writing."""
+        try:
+            first = partial(self._first, "view", view)
+            connection, lease = Lease.open(self._path, first, seconds=self._patience, views=True)
         except _FAULTS:
             raise why from None
         close_unchanged(connection)
+        return Opening(lease, partial(self._beside, lease, "view"), unwritable=category)
 
-    def _viewed(self) -> apsw.Connection:
-        connection = self._connection("reader")
+    def _first(
+        self, kind: str, identify: Callable[[apsw.Connection, Path, Sequence[str], str], str]
+    ) -> apsw.Connection:
+        """Open the connection that a lease begins with, and read the identity of the store."""
+        connection = self._connection(kind)
         try:
-            self.identity = view(connection, self._path, self._scripts, self.identity)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _prepared(self) -> apsw.Connection:
-        connection = self._connection("writer")
-        try:
-            self.identity = prepare(connection, self._path, self._scripts, self.identity, self._migrating)
+            self.identity = identify(connection, self._path, self._scripts, self.identity)
         except BaseException:
             connection.close()
             raise
@@ -239,7 +258,7 @@ class Connector:
     def _connection(self, kind: str) -> apsw.Connection:
         files = self._files.name if kind == "cleaner" else None
         seconds = _CLEANER_PATIENCE if kind == "cleaner" else self._patience
-        if kind == "reader" and self.unwritable:
+        if kind == "view":
             connection = connect_reading(self._path, busy_seconds=seconds)
         else:
             connection = connect(self._path, busy_seconds=seconds, vfs=files)
@@ -247,137 +266,99 @@ class Connector:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         # Without it SQLite plans a statement anew for each use, as a value might fit a partial index.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-        if kind != "cleaner":
-            connection.set_wal_hook(self._logged)
         return connection
 
-    def _read_something(self, connection: apsw.Connection) -> None:
-        """Make SQLite open the log for a new connection, and check that it is the log of the others."""
-        connection.pragma("schema_version")
-        if self._lease is None or self._lease.fault():
+    def _beside(self, lease: Lease, kind: str) -> apsw.Connection | None:
+        """Open a connection beside those of a lease; return `None` if the files have lost their names."""
+        connection = self._connection(kind)
+        try:
+            if kind != "cleaner":
+                connection.pragma("query_only", 1)
+                register(connection)
+            # SQLite opens the log now.
+            connection.pragma("schema_version")
+            is_intact = not lease.fault()
+        except BaseException:
             close_unchanged(connection)
-            self._refuse_lost_files()
-
-    def _reader(self) -> apsw.Connection:
-        unwritable = self.unwritable
-        connection = self._connection("reader")
-        connection.pragma("query_only", 1)
-        register(connection)
-        self._read_something(connection)
-        if unwritable == self.unwritable:
+            raise
+        if is_intact:
             return connection
         close_unchanged(connection)
-        return self._reader()
-
-    def _held(self) -> Lease:
-        if self._lease is None:
-            raise StoreError(self._path, "closed")
-        return self._lease
+        return None
 
     def _own(self) -> None:
         if os.getpid() != self._pid:
             raise StoreError(self._path, "forked")
 
-    def _verify(self) -> None:
-        self._own()
-        if self._closed:
-            raise StoreError(self._path, "closed")
-        lease = self._lease
-        if lease is not None and not lease.fault():
-            return
-        with self._lock:
-            if self.unwritable:
-                # Another process writes to the file now.
-                self._drop()
-            self._refuse_lost_files()
-            if self._lease is None:
-                self._connect()
-
-    def _refuse_lost_files(self) -> None:
-        """Raise if files lost their names since they were opened.
+    def _current(self) -> Opening:
+        """Return the opening in use, or a new one after its files lost their names.
 
         Raises:
-            StoreError: they did. The next call opens the files that have the names then.
+            StoreError: see `_refuse_lost_files`, or the files cannot be opened.
         """
+        opening = self._opening
+        if opening is None or opening.lease.fault():
+            with self._lock:
+                opening = self._verified()
+        return opening
+
+    def _verified(self) -> Opening:
+        """Do what `_current` does; the lock is held."""
+        if self._closed:
+            raise StoreError(self._path, "closed")
+        self._refuse_lost_files()
+        return self._opening or self._connect()
+
+    def _refuse_lost_files(self) -> None:
+        """Take the opening out of use if its files lost their names; the lock is held.
+
+        Raises:
+            StoreError: they did, and they could be written. The next call opens the files that have the names then.
+        """
+        opening = self._opening
+        if opening is None or not (fault := opening.lease.fault()):
+            return
+        self._opening, fault = None, opening.retire(fault)
+        if opening.unwritable:
+            # Another process writes to the file now.
+            return
+        if fault == "exchanged":
+            # Another store in its place is a fault of its own.
+            self._connect()
+        raise StoreError(self._path, fault)
+
+    def _give_up(self, opening: Opening | None) -> None:
+        """Take an opening out of use, unless another one has followed it."""
         with self._lock:
-            fault = self._drop()
-            if fault == "exchanged":
-                # Another store in its place is a fault of its own.
-                self._connect()
-            if fault:
-                raise StoreError(self._path, fault)
-
-    def _drop(self, *, always: bool = False) -> str:
-        """Close all connections if their files lost their names, or `always`; return what that has cost."""
-        lease, cleaner = self._lease, self._cleaner
-        fault = "" if lease is None else lease.fault()
-        if lease is not None and cleaner is not None and always and not fault:
-            fault = "overwritten" if lease.is_overwritten(cleaner) else ""
-        if not (fault or always):
-            return ""
-        if lease is not None and cleaner is not None and fault:
-            fault = lease.rescue(cleaner, fault)
-        writer, self._writer, self._cleaner, self._lease = self._writer, None, None, None
-        if writer is not None:
-            close_unchanged(writer)
-        self._readers.drop(partial(_end, lease, cleaner, fault))
-        return fault
-
-    def _logged(self, _: apsw.Connection, __: str, pages: int) -> int:
-        self._logged_pages = pages
-        return apsw.SQLITE_OK
-
-    def _clean(self, mode: int) -> None:
-        """Checkpoint the log into the database; if others read it, the next write tries again."""
-        if self._cleaner is not None:
-            with contextlib.suppress(apsw.BusyError):
-                self._held().checkpoint(self._cleaner, mode)
-                self._logged_pages = 0
+            if opening is not None and opening is self._opening:
+                self._opening = None
+                opening.retire(opening.fault())
 
     @contextlib.contextmanager
-    def _faults(self) -> Iterator[None]:
+    def _faults(self) -> "Iterator[_Use]":
+        use = _Use()
         try:
-            yield
-        except StoreError as error:
-            self._afterwards(error.category)
-            raise
-        except DatabaseError as error:
-            self._afterwards(error.category)
-            raise StoreError(self._path, error.category) from error
-        except DamagedRow as error:
-            self._afterwards("corrupt")
-            raise StoreError(self._path, "corrupt") from error
-        except faults() as error:
-            categories = [category_of(error, connection) for connection in (self._writer, self._cleaner)]
-            category = "disk_full" if "disk_full" in categories else categories[0]
-            self._afterwards(category)
+            yield use
+        except _FAULTS as error:
+            category = _category(error, use.opening)
+            if category not in _HARMLESS:
+                self._give_up(use.opening)
+            if isinstance(error, StoreError):
+                raise
             raise StoreError(self._path, category) from error
 
-    def _afterwards(self, category: str) -> None:
-        if category not in _HARMLESS:
-            with self._lock:
-                self._drop(always=True)
+
+class _Use:
+    """What one caller does with the store: the opening that its faults concern, once there is one."""
+
+    opening: Opening | None = None
 
 
-def _end(lease: Lease | None, cleaner: apsw.Connection | None, fault: str) -> None:
-    """Close the last connection, and release the lease.
-
-    The cleaner is the last: it checkpoints the log into the database, unless the interpreter closes it at its own end,
-    where the error would be lost.
-    """
-    if cleaner is not None and fault:
-        close_unchanged(cleaner)
-    elif cleaner is not None:
-        with contextlib.suppress(apsw.Error):
-            cleaner.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-            cleaner.close()
-    if lease is not None:
-        lease.end()
-
-
-def _category(error: Exception) -> str:
-    return error.category if isinstance(error, (StoreError, DatabaseError)) else category_of(error)
-
-
-def _wait(connection: apsw.Connection, seconds: float) -> None:
-    connection.set_busy_timeout(round(seconds * 1_000))
+def _category(error: Exception, opening: Opening | None = None) -> str:
+    if isinstance(error, (StoreError, DatabaseError)):
+        return error.category
+    if isinstance(error, DamagedRow):
+        return "corrupt"
+    connections = (None, None) if opening is None else (opening.writer, opening.cleaner)
+    first, second = (category_of(error, connection) for connection in connections)
+    return second if second == "disk_full" else first

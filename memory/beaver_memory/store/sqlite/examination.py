@@ -16,7 +16,7 @@ from beaver_memory.store.sqlite.row_sums import register
 from beaver_memory.store.sqlite.turn_queue import count_parked
 from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.errors import DatabaseError, category_of, faults
-from beaver_toolkit.sqlite.migrations import read_migrations, version_of
+from beaver_toolkit.sqlite.migrations import read_migrations
 
 MOST_BYTES = 256 * 1024 * 1024
 """The size up to which a whole database is examined."""
@@ -35,7 +35,6 @@ class Examination:
         problems: the problems that were found, one sentence each.
         refused: the ids of memories that would not be stored today; looked for only if there is no problem.
         parked: how many turns wait for the user, because their capture failed too often.
-        is_older: an earlier version wrote the database, so that its rows cannot be verified before the next opening.
     """
 
     memories: int
@@ -43,7 +42,6 @@ class Examination:
     problems: tuple[str, ...] = ()
     refused: tuple[int, ...] = ()
     parked: int = 0
-    is_older: bool = False
 
 
 Refuses = Callable[[Memory], bool]
@@ -74,14 +72,11 @@ def examine(
     Raises:
         StoreError: it cannot be read; says why.
     """
-    scripts = read_migrations(PACKAGE)
     try:
-        with contextlib.closing(Database.read(path, scripts)) as database:
+        with contextlib.closing(Database.read(path, read_migrations(PACKAGE))) as database:
             connection = database.connection
             if int(connection.pragma("application_id")) != APPLICATION:
                 raise StoreError(path, "not_ours")
-            if version_of(connection) < len(scripts):
-                return Examination(memories=0, examined=0, is_older=True)
             register(connection)
             whole = path.stat().st_size <= most_bytes
             connection.execute("BEGIN")

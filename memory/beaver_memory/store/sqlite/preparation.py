@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import apsw
 
 from beaver_memory.errors import StoreError
 from beaver_memory.store.sqlite.queries import sqlite_queries
-from beaver_memory.store.sqlite.row_sums import Counted, register
+from beaver_memory.store.sqlite.row_sums import register
 from beaver_toolkit.sqlite.connections import Immediate, make_durable
 from beaver_toolkit.sqlite.files import back_up, make
 from beaver_toolkit.sqlite.losses import begin_anew
@@ -23,19 +23,6 @@ APPLICATION = 1111836238
 """The mark of a file that is a store of memories."""
 
 _LOG_BYTES = 16 * 1024 * 1024
-
-Migrating = Callable[[Path, int, int], object]
-"""Receives the database, the number of rows that are brought to this version, and of all."""
-
-ROWS_AT_ONCE = 2_000
-"""Rows between two calls of `Migrating`."""
-
-STEPS_AT_ONCE = 2_000_000
-"""Steps of SQLite between two calls of `Migrating` while no row is counted, as when an index is made."""
-
-
-def silently(_path: Path, _done: int, _total: int) -> None:
-    """Show no progress."""
 
 
 def make_unless_there_is_a_log(path: Path, scripts: Sequence[str]) -> None:
@@ -52,9 +39,7 @@ def make_unless_there_is_a_log(path: Path, scripts: Sequence[str]) -> None:
     make(path, partial(_fill, content=_empty_store(tuple(scripts))))
 
 
-def prepare(
-    connection: apsw.Connection, path: Path, scripts: Sequence[str], known: str, migrating: Migrating = silently
-) -> str:
+def prepare(connection: apsw.Connection, path: Path, scripts: Sequence[str], known: str) -> str:
     """Make every commit of a connection durable, bring its store up to date, and return the store's identity.
 
     Args:
@@ -62,7 +47,6 @@ def prepare(
         path: the database.
         scripts: the migrations, oldest first.
         known: the identity that the store must have, or an empty text.
-        migrating: receives the progress when a database of an earlier version is brought to this one.
 
     Raises:
         StoreError: the file is no store, another store, cannot be written, or was written by a newer version.
@@ -77,7 +61,7 @@ def prepare(
     _make_durable(connection)
     register(connection)
     if version < len(scripts):
-        _bring_up_to_date(connection, path, scripts, version, migrating)
+        _bring_up_to_date(connection, path, scripts, version)
     identity = str(connection.execute(_SQL["identity"]).get)
     if known not in {"", identity}:
         raise StoreError(path, "replaced")
@@ -113,30 +97,19 @@ def _make_durable(connection: apsw.Connection) -> None:
     connection.pragma("journal_size_limit", _LOG_BYTES)
 
 
-def _bring_up_to_date(
-    connection: apsw.Connection, path: Path, scripts: Sequence[str], version: int, migrating: Migrating
-) -> None:
-    count = _RowCount(path, int(connection.execute(_SQL["count_rows"]).get), migrating)
-    count.tell()
+def _bring_up_to_date(connection: apsw.Connection, path: Path, scripts: Sequence[str], version: int) -> None:
     back_up(connection, path, version)
-    connection.set_progress_handler(count.tell, STEPS_AT_ONCE)
     try:
-        _migrate(connection, scripts, count.add)
+        migrate(connection, scripts)
     except (apsw.SQLError, apsw.ConstraintError) as error:
         raise StoreError(path, "not_migrated") from error
-    finally:
-        connection.set_progress_handler(None)
-        register(connection)
-    count.finish()
 
 
 @cache
 def _empty_store(scripts: tuple[str, ...]) -> bytes:
     """Return the content of a store without memories; a process makes one for the project and one for the person."""
     with contextlib.closing(apsw.Connection(":memory:")) as connection:
-        _migrate(connection, scripts)
-        # The tables of earlier versions leave empty pages.
-        connection.execute("VACUUM")
+        migrate(connection, scripts)
         content: bytes = connection.serialize("main")
         return content
 
@@ -146,34 +119,3 @@ def _fill(connection: apsw.Connection, content: bytes) -> None:
     with Immediate(connection):
         connection.execute(_SQL["new_identity"])
         connection.execute(_SQL["applied_now"], (time.time_ns() // 1000,))
-
-
-class _RowCount:
-    """Counts the rows that a migration has brought over, and tells their number now and then."""
-
-    def __init__(self, path: Path, total: int, migrating: Migrating) -> None:
-        self._path = path
-        self._total = total
-        self._migrating = migrating
-        self._done = 0
-
-    def add(self) -> None:
-        """Count a row."""
-        self._done += 1
-        if self._done % ROWS_AT_ONCE == 0:
-            self.tell()
-
-    def tell(self) -> bool:
-        """Tell the number of rows; return that the migration goes on."""
-        self._migrating(self._path, min(self._done, self._total), self._total)
-        return False
-
-    def finish(self) -> None:
-        """Tell that all rows are there."""
-        self._done = self._total
-        self.tell()
-
-
-def _migrate(connection: apsw.Connection, scripts: Sequence[str], counted: Counted = bool) -> None:
-    register(connection, counted)
-    migrate(connection, scripts)

@@ -7,48 +7,31 @@ import apsw
 
 from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Owner
-from beaver_memory.store.checksums import access_part, change_checksum, memory_checksum, texts_checksum, vector_checksum
-
-Counted = Callable[[], object]
-"""Called for each row."""
+from beaver_memory.store.checksums import access_part, change_checksum, memory_checksum, texts_checksum
 
 _Function = Callable[..., Any]
 
 
-def register(connection: apsw.Connection, counted: Counted = bool) -> None:
-    """Give a connection its functions: `memory_sum`, `found_sum`, `vector_sum`, `texts_sum` and others.
-
-    Args:
-        connection: the connection.
-        counted: called for each checksum that a migration makes.
-    """
-
-    def memory_sum(tenant: str, user: str, *values: Any) -> int:
-        counted()
-        return memory_checksum(Owner(tenant=tenant, user=user), values)
-
-    def vector_sum(id_: int, model: str, data: bytes) -> int:
-        counted()
-        return vector_checksum(id_, model, data)
-
-    def found_sum(*values: Any) -> int | None:
-        try:
-            found = memory_checksum(Owner(tenant=values[0], user=values[1]), values[2:])
-        except (DamagedRow, TypeError):
-            return None
-        # A damaged moment makes a number that no checksum is.
-        return found if found == _stored(found) else None
-
+def register(connection: apsw.Connection) -> None:
+    """Give a connection its functions: `found_sum`, `change_sum`, `texts_sum` and `touched_sum`."""
     functions: dict[str, _Function] = {
-        "memory_sum": memory_sum,
-        "found_sum": found_sum,
-        "vector_sum": vector_sum,
+        "found_sum": _found,
         "change_sum": change_checksum,
         "texts_sum": _texts,
         "touched_sum": _touched,
     }
     for name, function in functions.items():
         connection.create_scalar_function(name, function, deterministic=True)
+
+
+def _found(*values: Any) -> int | None:
+    """Return the checksum of a memory, `None` of a damaged one."""
+    try:
+        found = memory_checksum(Owner(tenant=values[0], user=values[1]), values[2:])
+    except (DamagedRow, TypeError):
+        return None
+    # A damaged moment makes a number that no checksum is.
+    return found if found == _stored(found) else None
 
 
 def _texts(tenant: str, user: str, *values: str | bytes | int) -> int:

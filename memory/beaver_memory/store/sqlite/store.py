@@ -35,7 +35,6 @@ from beaver_memory.store.sqlite.damage import Damage, DamageTold
 from beaver_memory.store.sqlite.damaged_rows import damaged_rows
 from beaver_memory.store.sqlite.forgotten_key import made_key, read_key
 from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, TenantOwners, live, live_owners, owners, tenant_number
-from beaver_memory.store.sqlite.preparation import Migrating, silently
 from beaver_memory.store.sqlite.sqlite_vec import VecTables
 from beaver_memory.store.sqlite.turn_queue import SqliteTurnQueue
 from beaver_memory.store.sqlite.version_cache import VersionCache
@@ -63,7 +62,6 @@ class SqliteStore:
         path: Path,
         *,
         patience: float = PATIENCE,
-        migrating: Migrating = silently,
         damaged: DamageTold = bool,
         lost: LossTold = bool,
     ) -> "SqliteStore":
@@ -72,14 +70,13 @@ class SqliteStore:
         Args:
             path: the file.
             patience: how many seconds opening and reading wait for other processes that lock it.
-            migrating: receives the progress when a file of an earlier version is brought to this one.
             damaged: receives the number of damaged rows that were found, each time that one more is.
             lost: receives the number of acknowledged commits that are missing, whenever more are.
 
         Raises:
             StoreError: the file cannot be used; the error says why and what to do. No existing file is replaced.
         """
-        connector = Connector(path, patience=patience, migrating=migrating, damage=Damage(damaged), lost=lost)
+        connector = Connector(path, patience=patience, damage=Damage(damaged), lost=lost)
         connector.open()
         return cls(connector)
 

@@ -1,7 +1,6 @@
-"""`beaver memory curated edit` and `move-user`. The other commands are those of conversations; see `commands`."""
+"""`beaver memory curated edit`. The other commands are those of conversations; see `commands`."""
 
 import asyncio
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,6 @@ from beaver_hooks_curated import rejected_files
 from beaver_hooks_curated.entries import MOST_ENTRIES, Target
 from beaver_hooks_curated.errors import CuratedError, EditNotTaken
 from beaver_hooks_curated.plugin import Curated
-from beaver_hooks_curated.profile_move import Move
 from beaver_hooks_curated.threat_scan import clean, threats
 from beaver_hostspecs import Shell
 
@@ -63,59 +61,9 @@ def edit(shell: Shell, target: str, user: str | None) -> None:
     click.echo(said)
 
 
-@group.command(name="move-user")
-@click.option("--user", metavar="ID", callback=_named, help="Whose profile, with `perUser`.")
-@click.option("--dry-run", is_flag=True, help="Show what would come of it, and change nothing.")
-@click.option("--yes", is_flag=True, help="Move it without being asked.")
-@click.pass_obj
-def move_user(shell: Shell, user: str | None, *, dry_run: bool, yes: bool) -> None:
-    """Merge the USER.md of this project into the one that your projects share.
-
-    It shows what the shared file would hold, and asks. Entries that are there already stay as they are. The file of the
-    project and its history are kept beside it under other names, and `undo` takes the new entries out of the shared
-    file.
-    """
-    move, shared = _ask(shell, lambda plugin: (plugin.service.preview_move(user), plugin.service.person_folder))
-    if move is None:
-        click.echo(f"This project has no USER.md of its own; it uses the one in {shared}.")
-        return
-    click.echo(_described(move))
-    if dry_run:
-        click.echo("Nothing was changed.")
-        return
-    if not _agreed(yes=yes):
-        click.echo("Nothing was changed.", err=True)
-        return
-    moved = _ask(shell, lambda plugin: plugin.take_move(move, user))
-    kept = " and ".join(path.name for path in moved.kept)
-    click.echo(f"Moved. What the project had is kept as {kept} in {move.source.parent}.")
-
-
 def _ask(shell: Shell, question: Callable[[Curated], T]) -> T:
     """Return the answer of the plugin, from a thread: it may wait for a disk or a lock."""
     return shell.call(lambda plugin: asyncio.to_thread(question, plugin))
-
-
-def _described(move: Move) -> str:
-    lines = [f"{move.source} would be merged into {move.target}, which would hold {move.page.usage}:"]
-    lines += [f"  + {_indented(entry)}" for entry in move.added]
-    lines += [f"  = {_indented(entry)} (there already)" for entry in move.present]
-    return "\n".join(lines if len(lines) > 1 else [*lines, "  (no entry)"])
-
-
-def _indented(entry: str) -> str:
-    return clean(entry).replace("\n", "\n    ")
-
-
-def _agreed(*, yes: bool) -> bool:
-    """Whether the user agrees, at a terminal or by `--yes`."""
-    if not yes and not _is_terminal():
-        raise click.UsageError("Without a terminal there is no way to ask you; look at it, and repeat this with --yes.")
-    return yes or click.confirm("Move it?", err=True)
-
-
-def _is_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _kept(folder: Path, target: Target, content: bytes) -> str:

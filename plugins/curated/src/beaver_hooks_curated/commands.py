@@ -105,21 +105,13 @@ class CuratedCommands:
         return bool(self._service.writable(caller))
 
     def _shown_or_why(self, target: Target, user: str | None) -> str:
-        whose = self._whose(target, user)
         try:
-            return self._shown(self._service.page(target, user), whose)
+            return self._shown(self._service.page(target, user))
         except MemoryUnconfirmed as error:
-            return f"{target.file_name}{whose}: not shown. {error}"
+            return f"{target.file_name}: not shown. {error}"
 
-    def _whose(self, target: Target, user: str | None) -> str:
-        """Return a phrase that tells a profile of the project from the shared one."""
-        service = self._service
-        if target is Target.MEMORY or service.folder_of(target, user) not in service.own_profiles:
-            return ""
-        return f" of this project alone, not the one in {service.person_folder} (`move-user` merges it into that one)"
-
-    def _shown(self, page: Page, whose: str) -> str:
-        lines = [f"{page.target.file_name}{whose} [{page.usage}]"]
+    def _shown(self, page: Page) -> str:
+        lines = [f"{page.target.file_name} [{page.usage}]"]
         for number, entry in enumerate(page.entries[:MOST_ENTRIES], 1):
             found = threats(entry)
             mark = f" [not shown to the model: {', '.join(found)}; remove it with {handle(entry)}]" if found else ""

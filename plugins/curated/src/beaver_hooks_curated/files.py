@@ -191,17 +191,6 @@ def remove(path: Path) -> None:
         toolkit.sync(path.parent)
 
 
-def rename(path: Path, new: Path) -> None:
-    """Give a file another name in its folder, durably.
-
-    Raises:
-        MemoryUnwritable: it could not be done.
-    """
-    with explained(path):
-        path.rename(new)
-        toolkit.sync(path.parent)
-
-
 def _content(path: Path, trust: FileTrust, at: Path, largest: int) -> tuple[bytes, os.stat_result | None]:
     """Return the bytes of a file, and what the system knows of it: `None` for a missing one."""
     try:

@@ -1,8 +1,8 @@
 """The history of changes: one line of JSON per change, written before the change is made.
 
 The history knows the last acknowledged state, so that edits by hand are recognised and a change can be undone.
-A line that a crash cut off is skipped, and so is one of an earlier version that has no text. The last line may record a
-change that was never made; then the file still holds the state before it.
+A line that a crash cut off is skipped. The last line may record a change that was never made; then the file still holds
+the state before it.
 """
 
 import json
@@ -33,7 +33,7 @@ class Change:
 
     Attributes:
         id: a random name, which tells nothing about the content.
-        action: `add`, `replace`, `remove`, `batch`, `edit`, `move`, `undo`, or `edited_outside` for one found in the
+        action: `add`, `replace`, `remove`, `batch`, `edit`, `restore`, `undo`, or `edited_outside` for one found in the
             file.
         undoes: the id of the change that this one undoes, or that undo has skipped.
         slipped: the user saved it during a write of the plugin, so it was missing in the file for a moment.
@@ -150,7 +150,7 @@ def _line(change: Change) -> str:
 
 
 def _parsed(line: str, target: Target) -> Change | None:
-    """Return the change of a line, or `None` for one that was cut off or damaged, or has no text."""
+    """Return the change of a line, or `None` for one that was cut off or damaged."""
     try:
         plain = json.loads(line)
         return Change(

@@ -1,19 +1,13 @@
-"""Which folder holds which memory: notes belong to the project, profiles to the user, unless a project has its own.
-
-A project for which an earlier version kept a `USER.md` uses that file alone until the user moves it. So at any time
-a project has one profile, and the user edits the file that the model sees.
-"""
+"""Which folder holds which memory: notes belong to the project, profiles to the user."""
 
 import hashlib
 import os
 import re
-import stat
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
 from beaver_hooks_curated.entries import BOTH, Target, Targets
-from beaver_hooks_curated.history import history_path
 from beaver_hooks_curated.settings import CuratedSettings
 from beaver_hooks_curated.store import BELIEVE_ALL, MemoryStore
 from beaver_hostspecs import Clock, FileTrust
@@ -55,15 +49,7 @@ class Layout:
 
     def folder_of(self, target: Target, user: str | None) -> Path:
         """Return the folder that holds the target of `user`."""
-        return self.folder if target is Target.MEMORY else self._profile(self._name(user))
-
-    def projects(self, user: str | None) -> MemoryStore:
-        """Return the store in which the project has, or would have, a profile of its own for `user`."""
-        return self._store(self.folder / self._name(user))
-
-    def persons(self, user: str | None) -> MemoryStore:
-        """Return the store of the profile of `user` that projects share."""
-        return self._store(self.person / self._name(user))
+        return self.folder if target is Target.MEMORY else self.person / self._name(user)
 
     def at(self, folder: Path) -> MemoryStore:
         """Return the store of a folder of this layout."""
@@ -73,17 +59,8 @@ class Layout:
         """Return the store of a copy of such a folder, which needs no trust."""
         return self._new_store(folder, BELIEVE_ALL)
 
-    def own_profiles(self) -> tuple[Path, ...]:
-        """Return the folders of the project that hold a profile which is not shared, for no user and for each."""
-        if self.person == self.folder:
-            return ()
-        return tuple(folder for name in self._names() if holds_profile(folder := self.folder / name))
-
     def reached(self, user: str | None, targets: Targets = BOTH) -> Reached:
-        """Return the stores of the targets of `user`, each with its targets that belong to the user.
-
-        The project's folder is included for the profile too: approvals and archived entries may have stayed there.
-        """
+        """Return the stores of the targets of `user`, each with its targets that belong to the user."""
         return self._grouped((self._name(user),), targets)
 
     def all(self) -> Reached:
@@ -96,9 +73,8 @@ class Layout:
         if Target.MEMORY in targets:
             found[self._store(self.folder)] = (Target.MEMORY,)
         for name in names if Target.USER in targets else ():
-            for folder in dict.fromkeys((self.folder / name, self._profile(name))):
-                store = self._store(folder)
-                found[store] = (*found.get(store, ()), Target.USER)
+            store = self._store(self.person / name)
+            found[store] = (*found.get(store, ()), Target.USER)
         return found
 
     def _name(self, user: str | None) -> Path:
@@ -106,22 +82,13 @@ class Layout:
         return Path() if user is None or not self._settings.per_user else Path(USERS, user_folder(user))
 
     def _names(self) -> tuple[Path, ...]:
-        users = {each.name for root in (self.folder, self.person) for each in (root / USERS).glob("*/")}
+        users = {each.name for each in (self.person / USERS).glob("*/")}
         return (Path(), *(Path(USERS, name) for name in sorted(users)))
-
-    def _profile(self, name: Path) -> Path:
-        own = self.folder / name
-        return own if self.person == self.folder or holds_profile(own) else self.person / name
 
     def _new_store(self, folder: Path, trust: FileTrust | None = None) -> MemoryStore:
         limits = {Target.MEMORY: self._settings.memory_char_limit, Target.USER: self._settings.user_char_limit}
         seconds = self._settings.lock_seconds
         return MemoryStore(folder, limits, lock_seconds=seconds, clock=self._clock, trust=trust or self._trust)
-
-
-def holds_profile(folder: Path) -> bool:
-    """Whether a folder holds a profile, or the history of one that is empty now: `undo` may bring it back."""
-    return _holds(folder / Target.USER.file_name) or _holds(history_path(folder, Target.USER))
 
 
 def user_folder(user: str) -> str:
@@ -135,14 +102,3 @@ def _can_be(folder: Path) -> bool:
     """Whether a folder exists or can be made."""
     there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
     return there == folder or (there.is_dir() and os.access(there, os.W_OK | os.X_OK))
-
-
-def _holds(path: Path) -> bool:
-    """Whether the path is anything but an empty file. A path that cannot be examined counts: reading it says why."""
-    try:
-        found = path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
-    return not stat.S_ISREG(found.st_mode) or found.st_size > 0

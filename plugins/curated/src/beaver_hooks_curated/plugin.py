@@ -5,8 +5,7 @@ from pathlib import Path
 
 from beaver_hooks_curated.commands import CuratedCommands
 from beaver_hooks_curated.entries import BOTH, Target
-from beaver_hooks_curated.profile_move import Move, Moved
-from beaver_hooks_curated.reports import UNCONFIRMED, UNREADABLE, own_profile, tell_taken, tell_written
+from beaver_hooks_curated.reports import UNCONFIRMED, UNREADABLE, tell_taken, tell_written
 from beaver_hooks_curated.service import MemoryService
 from beaver_hooks_curated.settings import PATH, CuratedSettings
 from beaver_hooks_curated.store import WriteResult
@@ -69,15 +68,6 @@ class Curated:
             self._report.degraded(UNREADABLE)
         if await asyncio.to_thread(self.service.unconfirmed):
             self._report.degraded(UNCONFIRMED)
-        if own := await asyncio.to_thread(lambda: self.service.own_profiles):
-            self._report.notice(own_profile(self.service, own))
-
-    def take_move(self, expected: Move, user: str | None) -> Moved:
-        """Make a move that the user has confirmed, and report it; see `MemoryService.move_profile`."""
-        moved = self.service.move_profile(expected, user)
-        tell_written(moved.written, self._report, self.service, user)
-        self._report.event("curated_profile_moved", added=len(expected.added), present=len(expected.present))
-        return moved
 
     def take_edit(self, target: Target, base: str, text: str, user: str | None) -> WriteResult:
         """Take the text that the user made of `base` in an editor, and report it; see `MemoryService.edited`."""

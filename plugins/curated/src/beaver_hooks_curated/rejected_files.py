@@ -1,12 +1,10 @@
 """Keeps texts of the user that the memory could not store, in a few private files beside it.
 
 `MEMORY.refused-1a2b3c4d.md` was written in `beaver memory curated edit` and was refused.
-`USER.moved-1a2b3c4d.md` was the profile of a project until `beaver memory curated move-user`; its history is beside it.
 """
 
 import contextlib
 from collections.abc import Iterable
-from itertools import product
 from pathlib import Path
 
 from beaver_hooks_curated import files
@@ -16,9 +14,7 @@ from beaver_toolkit.files import create_once
 
 MOST = 10
 """Refused texts of each target; the oldest are deleted."""
-REFUSED, MOVED = "refused", "moved"
-DISPLACED = "displaced"
-"""Kept by earlier versions: saved during a write of the plugin, and not text."""
+REFUSED = "refused"
 
 
 def keep(folder: Path, target: Target, content: bytes) -> Path:
@@ -31,7 +27,7 @@ def keep(folder: Path, target: Target, content: bytes) -> Path:
     make_folder(folder)
     path = files.beside(folder / target.file_name, REFUSED)
     create_once(path, content)
-    for old in sorted(_kept(folder, target, REFUSED), key=lambda each: each.lstat().st_mtime_ns)[:-MOST]:
+    for old in sorted(_kept(folder, target), key=lambda each: each.lstat().st_mtime_ns)[:-MOST]:
         # The next call tries again: the new text matters more than the old file.
         with contextlib.suppress(OSError):
             old.unlink(missing_ok=True)
@@ -44,10 +40,10 @@ def forget(folder: Path, targets: Iterable[Target]) -> None:
     Raises:
         MemoryUnwritable: it could not be done.
     """
-    for target, why in product(targets, (REFUSED, MOVED, DISPLACED)):
-        for path in _kept(folder, target, why):
+    for target in targets:
+        for path in _kept(folder, target):
             files.remove(path)
 
 
-def _kept(folder: Path, target: Target, why: str) -> list[Path]:
-    return list(folder.glob(f"{Path(target.file_name).stem}.{why}-*"))
+def _kept(folder: Path, target: Target) -> list[Path]:
+    return list(folder.glob(f"{Path(target.file_name).stem}.{REFUSED}-*"))

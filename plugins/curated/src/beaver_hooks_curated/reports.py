@@ -1,7 +1,6 @@
 """Reports of curated memory to the audit trail and its health: ids and sizes, no text."""
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 from beaver_hooks_curated.approvals import Staged
@@ -59,15 +58,3 @@ def tell_taken(taken: Taken, report: Report) -> None:
             report.degraded(name)
     if not any(troubles.values()):
         report.recovered()
-
-
-def own_profile(service: MemoryService, own: Sequence[Path]) -> str:
-    """Return the notice for the user of a project that keeps profiles of its own."""
-    whose = "" if service.folder in own else " --user ID"
-    file = own[0] / Target.USER.file_name
-    more = f" and {len(own) - 1:,} more" if len(own) > 1 else ""
-    return (
-        f"this project goes on with a USER.md of its own ({file}{more}) instead of the one that your projects share, "
-        f"in {service.person_folder}; `beaver memory curated move-user{whose}` merges it into that one, after showing "
-        "what would come of it"
-    )

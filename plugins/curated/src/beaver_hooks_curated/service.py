@@ -23,7 +23,6 @@ from beaver_hooks_curated.errors import (
 from beaver_hooks_curated.history import Change
 from beaver_hooks_curated.layout import Layout
 from beaver_hooks_curated.merge import by_hand
-from beaver_hooks_curated.profile_move import Move, Moved, move, preview
 from beaver_hooks_curated.settings import CuratedSettings
 from beaver_hooks_curated.snapshot import MemorySnapshot, take
 from beaver_hooks_curated.store import MemoryStore, WriteResult, fault
@@ -91,16 +90,6 @@ class MemoryService:
     def folder(self) -> Path:
         """The folder of the project's files."""
         return self._places.folder
-
-    @property
-    def person_folder(self) -> Path:
-        """The folder of the profile that the user's projects share."""
-        return self._places.person
-
-    @property
-    def own_profiles(self) -> tuple[Path, ...]:
-        """The folders in which the project has a profile of its own, instead of the one that projects share."""
-        return self._places.own_profiles()
 
     def readable(self, caller: Caller) -> Targets:
         """Return the targets that a caller may read: those of the owner with inner trust, its own with any."""
@@ -290,25 +279,6 @@ class MemoryService:
         """
         plan = partial(by_hand, base=parse(base), text=parse(text))
         return self._places.store(target, user).write(target, plan, action="edit")
-
-    def preview_move(self, user: str | None = None) -> Move | None:
-        """Return the result of moving a user's own profile of the project into the shared one; `None` without one.
-
-        Raises:
-            EditRefused: it does not fit.
-            MemoryUnreadable: one of the files cannot be read, or waits to be confirmed.
-        """
-        own, shared = self._places.projects(user), self._places.persons(user)
-        return preview(own, shared) if own.folder in self.own_profiles else None
-
-    def move_profile(self, expected: Move, user: str | None = None) -> Moved:
-        """Make a move that the user has seen and confirmed.
-
-        Raises:
-            EditRefused: a file was changed in the meantime, or it does not fit.
-            CuratedError: a file cannot be read or written.
-        """
-        return move(self._places.projects(user), self._places.persons(user), expected)
 
     def forget_history(self, user: str | None = None, targets: Targets = BOTH) -> Forgotten:
         """Drop removed entries from histories, archives and texts kept aside.

@@ -11,41 +11,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from beaver_hooks_local.plugin import Local
     from beaver_hooks_local.settings import LocalSettings
-    from beaver_memory.engine import MemoryEngine
-    from beaver_memory.filters import Filters
-    from beaver_memory.query import Answer, Hit, Query
-    from beaver_memory.records import Memory, NewMemory, Owner, Store
 
-__all__ = [
-    "Answer",
-    "Filters",
-    "Hit",
-    "Local",
-    "LocalSettings",
-    "Memory",
-    "MemoryEngine",
-    "NewMemory",
-    "Owner",
-    "Query",
-    "Store",
-    "make_plugin",
-]
+__all__ = ["Local", "LocalSettings", "make_plugin"]
 
-_MODULES = MappingProxyType(
-    {
-        "Answer": "beaver_memory.query",
-        "Filters": "beaver_memory.filters",
-        "Hit": "beaver_memory.query",
-        "Local": "beaver_hooks_local.plugin",
-        "LocalSettings": "beaver_hooks_local.settings",
-        "Memory": "beaver_memory.records",
-        "MemoryEngine": "beaver_memory.engine",
-        "NewMemory": "beaver_memory.records",
-        "Owner": "beaver_memory.records",
-        "Query": "beaver_memory.query",
-        "Store": "beaver_memory.records",
-    }
-)
+_MODULES = MappingProxyType({"Local": "beaver_hooks_local.plugin", "LocalSettings": "beaver_hooks_local.settings"})
 
 
 def make_plugin() -> "Local":

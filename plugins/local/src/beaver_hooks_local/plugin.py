@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from beaver_hooks_local.settings import PATH, LocalSettings
 from beaver_hooks_local.trace_file import TraceFile
-from beaver_hooks_local.upgrade_bar import UpgradeBar
 from beaver_hostspecs import (
     Answer,
     Clock,
@@ -57,7 +56,7 @@ GRACE = 1.0
 """Seconds beyond the timeout of the embedder, so that recall by words alone still has its time."""
 
 START_SECONDS = 180.0
-"""The longest time for opening, which backs up and upgrades a store of an older version."""
+"""The longest time for opening, which may copy and migrate a large store."""
 
 CAPTURE_SECONDS = 4.0
 """How long `stop` waits for the capture of the last messages."""
@@ -280,7 +279,6 @@ class Local:
             clock=self._clock,
             trace=self._trace(),
             troubles=self._troubles,
-            migrating=UpgradeBar(),
             ask_model=ask_model,
         )
         return make_runtime(self.settings, self.setup, services)

@@ -9,12 +9,9 @@ import pytest
 from selection import campaign
 
 from beaver_hooks.agent.errors import StorageError
-from beaver_hooks.agent.sessions.database import PACKAGE
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hooks.cli.checks import databases
 from beaver_hostspecs import Message
-from beaver_toolkit.sqlite.database import Database
-from beaver_toolkit.sqlite.migrations import read_migrations
 
 COUNT = 10
 
@@ -83,25 +80,3 @@ def test_a_vanished_message(whole, tmp_path, caplog):
 
     assert (1, True) == (len(whole[1][0] - now), "session_damaged number=1" in caplog.text)
     assert "session 'one' has 19 of 20 messages" in databases.sessions(tmp_path).text
-
-
-def test_messages_of_an_older_version(whole, tmp_path, caplog):
-    """Messages without checksums are shown and are no problem; opening the sessions for writing adds the checksums."""
-    with contextlib.closing(Database.open(tmp_path / "sessions.db", read_migrations(PACKAGE)[:2])) as old:
-        old.connection.execute("INSERT INTO sessions (id, created, updated, messages) VALUES ('old', '', '', 1)")
-        old.connection.execute(
-            "INSERT INTO messages (session, role, text, at) VALUES (1, 'user', x'74656120', '2026-01-02T03:04:05+00:00')"
-        )
-    before = databases.sessions(tmp_path)
-
-    async def texts():
-        store = SessionStore.open(tmp_path)
-        found = [each.text for each in await store.history("old")]
-        await store.close()
-        return found
-
-    assert ("ok", ["tea "]) == (before.level, asyncio.run(texts()))
-    with contextlib.closing(apsw.Connection(str(tmp_path / "sessions.db"))) as connection:
-        assert [(1,)] == connection.execute("SELECT count(*) FROM messages WHERE checksum IS NOT NULL").fetchall()
-        connection.execute("UPDATE messages SET text = x'74656121'")
-    assert [] == asyncio.run(texts())

@@ -13,6 +13,7 @@ from beaver_hostspecs import Message, Trust
 from beaver_toolkit.sqlite import connections, database
 
 ASKED = Message(role="user", text="kept")
+NEWER = "CREATE TABLE schema_version (version); INSERT INTO schema_version VALUES (99)"
 
 
 @pytest.fixture
@@ -103,7 +104,7 @@ async def test_a_file_that_vanishes(store, tmp_path):
     ("harm", "sentence"),
     [
         (lambda path: path.write_bytes(b"no database at all" * 100), "is damaged; move it"),
-        (lambda path: apsw.Connection(str(path)).pragma("user_version", 99), "was written by a newer version"),
+        (lambda path: apsw.Connection(str(path)).execute(NEWER), "was written by a newer version"),
         (lambda path: apsw.Connection(str(path)).execute("CREATE TABLE sessions (x)"), "is not a database of sessions"),
     ],
 )

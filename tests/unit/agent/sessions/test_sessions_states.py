@@ -29,7 +29,6 @@ class Sessions(RuleBasedStateMachine):
         self.database = SessionDatabase(Path(self.folder.name))
         self.work = Work(self.database)
         self.model = {}
-        self.marked = set()
 
     @rule(target=ids, session=st.sampled_from("abcd"), user=st.sampled_from([None, "me"]))
     def ensure(self, session, user):
@@ -50,11 +49,6 @@ class Sessions(RuleBasedStateMachine):
             self.work.add_event(session, name, {}, WHEN)
             self.model[session][1].append(name)
 
-    @rule(session=ids)
-    def unpause(self, session):
-        self.work.unpause(session)
-        self.marked.discard(session)
-
     @rule(session=ids, limit=st.integers(0, 6))
     def resume(self, session, limit):
         messages, _ = self.model.get(session, ([], []))
@@ -64,18 +58,14 @@ class Sessions(RuleBasedStateMachine):
 
     @rule(session=consumes(ids))
     def delete(self, session):
-        self.marked.discard(session)
         if self.model.pop(session, None) is not None:
             self.work.delete(session)
 
-    @rule(session=ids, paused=st.booleans())
-    def replace_by_its_own_export(self, session, paused):
+    @rule(session=ids)
+    def replace_by_its_own_export(self, session):
         if session in self.model:
             (incoming,) = read_lines(session_lines(self.work.show(session, hidden=True)))
-            # As an older version exported a session whose memory was off.
-            incoming.paused = paused
             self.work.take_in(incoming=incoming, replace=True, total=ImportReport())
-            (self.marked.add if paused else self.marked.discard)(session)
 
     @rule()
     def reopen(self):
@@ -93,7 +83,6 @@ class Sessions(RuleBasedStateMachine):
         assert {session: (len(said), len(happened)) for session, (said, happened) in self.model.items()} == {
             session: (each.info.messages, each.info.events) for session, each in shown.items()
         }
-        assert {(each, shown[each].info.user) for each in self.marked} == {*self.work.paused()}
 
     def teardown(self):
         assert () == self.work.integrity()

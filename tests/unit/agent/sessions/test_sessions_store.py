@@ -1,11 +1,9 @@
 """The store keeps sessions, and answers from what it kept."""
 
 import contextlib
-import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from unit.agent.old_store import make_old_store
 
 from beaver_hooks.agent.errors import SessionError, StorageError, UnknownSession
 from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, Resumed, Session, SessionInfo
@@ -220,29 +218,6 @@ async def test_ids_that_do_not_fit_are_not_resumed(store, ids):
     assert () == await store.list()
 
 
-async def test_sessions_that_an_older_version_paused(tmp_path):
-    """The store of an older version opens, loses nothing, and tells whose memory is off until the mark is taken."""
-    make_old_store(tmp_path / ".beaver", ("a", "me", True), ("b", None, True), ("c", None, False))
-    store = SessionStore.open(tmp_path / ".beaver", clock=Ticking())
-    marked = [await store.paused()]
-    for session in ("a", "unknown"):
-        await store.unpause(session)
-        marked.append(await store.paused())
-    shown = [await store.show(each) for each in "abc"]
-    resumed = await store.begin("c", trust=Trust.FULL)
-    with pytest.raises(SessionError, match="was started with more trust"):
-        await store.begin("c", trust=Trust.INNER)
-    owners = [await store.owner(each) for each in ("a", "b", "unknown")]
-    await store.close()
-
-    whole = tuple(exchange("of the older version"))
-    assert [(("a", "me"), ("b", None)), (("b", None),), (("b", None),)] == marked
-    assert [("a", "me", whole), ("b", None, whole), ("c", None, whole)] == [
-        (each.info.id, each.info.user, each.messages) for each in shown
-    ]
-    assert (Resumed(id="c", history=whole), ["me", None, None]) == (resumed, owners)
-
-
 async def test_new_ids_differ(store):
     """Each call without an id makes a new session."""
     assert 2 == len({await store.ensure(), await store.ensure()})
@@ -285,7 +260,6 @@ async def test_what_is_exported_can_be_imported(store, tmp_path):
     copies = [await other.show(each, hidden=True) for each in "ab"]
     copied = [line async for line in other.export()]
     hits = await other.search("words", user_id="me")
-    marked = await other.paused()
     await other.close()
 
     assert [
@@ -294,20 +268,9 @@ async def test_what_is_exported_can_be_imported(store, tmp_path):
         ImportReport(replaced=2, messages=4),
     ] == reports
     assert [await store.show(each, hidden=True) for each in "ab"] == copies
-    assert (lines, ()) == (copied, marked)
+    assert lines == copied
     assert ["a"] == [hit.session for hit in hits]
     assert lines[-1:] == only
-
-
-async def test_an_export_of_an_older_version_may_say_that_memory_is_off(store):
-    """An import marks the sessions whose memory was off, and a replacing import without the mark removes it."""
-    line = {"type": "session", "id": "a", "user": "me", "created": WHEN.isoformat(), "updated": WHEN.isoformat()}
-    marked = []
-    for paused in (True, False):
-        await store.import_([json.dumps({**line, "paused": paused})], replace=True)
-        marked.append(await store.paused())
-
-    assert [(("a", "me"),), ()] == marked
 
 
 async def test_a_session_that_goes_while_all_are_exported(store):

@@ -51,17 +51,6 @@ def test_bad_lines(bad):
     )
 
 
-@pytest.mark.parametrize(
-    ("paused", "expected"), [(True, True), (False, False), (None, False), ("true", False), (1, False), ([], False)]
-)
-def test_a_paused_session(paused, expected):
-    """Only a plain `true`, as an older version exported it, switches memory off; without a word it is on."""
-    (told,) = read_lines([json.dumps({**SESSION, "paused": paused})])
-    (silent,) = read_lines([json.dumps(SESSION)])
-
-    assert (expected, False) == (told.paused, silent.paused)
-
-
 def test_a_session_does_not_say_whether_memory_is_off():
     """That is the host's to keep: the line says what the session is, and nothing of the switch."""
     when = datetime.fromisoformat(TIME)

@@ -36,6 +36,7 @@ CREATE TABLE owners (
 ) PARTITION BY HASH (tenant);
 
 -- The short rows, which filters and ranking read. A forgotten memory keeps its row and its id, without content.
+-- `superseded_by` is the memory that holds in place of one whose time has ended.
 -- `labels` are tags, people and paths: see `labels.py`. `words` are the terms, salted with the owner: see `words.py`.
 CREATE TABLE observations (
     tenant           bigint NOT NULL,
@@ -48,6 +49,7 @@ CREATE TABLE observations (
     expires_at       bigint,
     valid_from       bigint,
     valid_until      bigint,
+    superseded_by    bigint,
     deleted_at       bigint,
     last_accessed_at bigint,
     confidence       double precision NOT NULL,
@@ -81,10 +83,14 @@ CREATE INDEX observations_by_time ON observations (tenant, owner, created_at, id
 -- The index holds eight bytes of each hash; the store compares the whole hash afterwards.
 CREATE INDEX observations_by_hash ON observations (tenant, owner, substring(hash FROM 1 FOR 8))
 WHERE deleted_at IS NULL;
+-- Memories that do not always hold are few: a search counts those that it must not see by this index.
+CREATE INDEX observations_by_end ON observations (tenant, owner)
+WHERE deleted_at IS NULL AND (expires_at IS NOT NULL OR valid_from IS NOT NULL OR valid_until IS NOT NULL);
+CREATE INDEX observations_by_successor ON observations (tenant, superseded_by) WHERE superseded_by IS NOT NULL;
 CREATE INDEX observations_by_word ON observations USING gin (words) WITH (fastupdate = off);
 
 -- The texts of a live memory, apart from its short row. `folded` holds the words that phrases and prefixes are compared
--- with: see `word_search.py`.
+-- with: see `word_search.py`. `evidence` holds the words that the memory rests on.
 CREATE TABLE texts (
     tenant    bigint NOT NULL,
     id        bigint NOT NULL,
@@ -94,6 +100,7 @@ CREATE TABLE texts (
     narrative text COLLATE "C" NOT NULL,
     keywords  text COLLATE "C" NOT NULL,
     folded    text COLLATE "C" NOT NULL,
+    evidence  text COLLATE "C" NOT NULL,
     PRIMARY KEY (tenant, id)
 ) PARTITION BY HASH (tenant);
 
@@ -134,6 +141,7 @@ CREATE TABLE history (
     PRIMARY KEY (tenant, memory, version)
 ) PARTITION BY HASH (tenant);
 
+-- A session belongs to an agent: two agents may have sessions of the same name. Checksums: see `checksums.py`.
 CREATE TABLE session_summaries (
     tenant            bigint NOT NULL,
     owner             integer NOT NULL,
@@ -145,7 +153,58 @@ CREATE TABLE session_summaries (
     open_items        text COLLATE "C" NOT NULL,
     observation_count bigint NOT NULL,
     created_at        bigint NOT NULL,
+    checksum          bigint NOT NULL,
     PRIMARY KEY (tenant, owner, agent, session)
+) PARTITION BY HASH (tenant);
+
+-- What the capture of an owner's memories took on a day (UTC), and the turns from which they were captured. No text.
+CREATE TABLE capture_days (
+    tenant   bigint NOT NULL,
+    owner    integer NOT NULL,
+    day      date NOT NULL,
+    memories bigint NOT NULL,
+    calls    bigint NOT NULL,
+    tokens   bigint NOT NULL,
+    PRIMARY KEY (tenant, owner, day)
+) PARTITION BY HASH (tenant);
+
+CREATE TABLE captured_turns (
+    tenant bigint NOT NULL,
+    owner  integer NOT NULL,
+    turn   text COLLATE "C" NOT NULL,
+    PRIMARY KEY (tenant, owner, turn)
+) PARTITION BY HASH (tenant);
+
+-- The turns that wait to be captured: see `store/turn_queue.py`. Captured turns leave no row here. A turn without
+-- `due_at` is parked.
+CREATE SEQUENCE waiting_turn_numbers;
+
+CREATE TABLE waiting_turns (
+    tenant    bigint NOT NULL,
+    owner     integer NOT NULL,
+    key       text COLLATE "C" NOT NULL,
+    number    bigint NOT NULL DEFAULT nextval('waiting_turn_numbers'),
+    turn      text COLLATE "C" NOT NULL,
+    session   text COLLATE "C" NOT NULL,
+    project   text COLLATE "C" NOT NULL,
+    agent     text COLLATE "C" NOT NULL,
+    store     text NOT NULL,
+    content   text NOT NULL,
+    queued_at bigint NOT NULL,
+    attempts  integer NOT NULL DEFAULT 0,
+    due_at    bigint,
+    error     text NOT NULL DEFAULT '',
+    PRIMARY KEY (tenant, owner, key)
+) PARTITION BY HASH (tenant);
+
+CREATE INDEX waiting_turns_by_session ON waiting_turns (tenant, owner, session, number);
+
+-- Keyed hashes of forgotten texts, by which capture knows the same words again: see `store/forgotten_texts.py`.
+CREATE TABLE forgotten_texts (
+    tenant bigint NOT NULL,
+    owner  integer NOT NULL,
+    digest bytea NOT NULL,
+    PRIMARY KEY (tenant, owner, digest)
 ) PARTITION BY HASH (tenant);
 
 DO $$
@@ -159,7 +218,9 @@ BEGIN
             VALUES
                 ('owners', 'fillfactor = 50'), ('observations', 'fillfactor = 90'), ('texts', 'fillfactor = 100'),
                 ('embeddings', 'toast_tuple_target = 8160'), ('embedded', 'fillfactor = 50'),
-                ('history', 'fillfactor = 100'), ('session_summaries', 'fillfactor = 90')
+                ('history', 'fillfactor = 100'), ('session_summaries', 'fillfactor = 90'),
+                ('capture_days', 'fillfactor = 50'), ('captured_turns', 'fillfactor = 100'),
+                ('waiting_turns', 'fillfactor = 100'), ('forgotten_texts', 'fillfactor = 100')
         ) AS t (name, settings)
     LOOP
         EXECUTE format(

@@ -35,14 +35,3 @@ WHERE n.nspname = %(schema)s AND c.relname = 'schema_version'
 
 -- name: version
 SELECT coalesce(max(version), 0) FROM {schema}.schema_version
-
--- name: summaries
-SELECT s.tenant, s.owner, t.name, w.name, s.agent, s.session, s.request, s.outcome, s.decisions, s.open_items,
-    s.observation_count, s.created_at
-FROM session_summaries AS s
-JOIN tenants AS t ON t.tenant = s.tenant
-JOIN owners AS w ON w.tenant = s.tenant AND w.owner = s.owner
-
--- name: set_checksum
-UPDATE session_summaries SET checksum = %(checksum)s
-WHERE tenant = %(tenant)s AND owner = %(owner)s AND agent = %(agent)s AND session = %(session)s

@@ -1,35 +1,45 @@
 -- Times are microseconds since the epoch, UTC. Lists are JSON texts. No text holds NUL or a lone surrogate.
+-- Every table of the users is keyed by tenant first: ids are unique per tenant, and versions are ordered per owner.
+-- Checksums: see `checksums.py`.
 PRAGMA application_id = 1111836238;
 
+-- `analyser` is the version of the analyser that made the stored terms, 0 before there are any. While the terms are
+-- rebuilt, the number of the last rebuilt row follows the version: `3:1000`.
 CREATE TABLE store_facts (
     name  TEXT PRIMARY KEY,
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-INSERT INTO store_facts VALUES ('identity', lower(hex(randomblob(16))));
+INSERT INTO store_facts VALUES ('identity', lower(hex(randomblob(16)))), ('analyser', '0');
 
--- One counter gives the versions of memories and of embeddings.
-CREATE TABLE counter (
-    one   INTEGER PRIMARY KEY CHECK (one = 1),
-    value INTEGER NOT NULL
+CREATE TABLE tenants (
+    number  INTEGER PRIMARY KEY,
+    name    TEXT NOT NULL UNIQUE,
+    next_id INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 
-INSERT INTO counter VALUES (1, 0);
-
--- `live` is the number of memories that are not forgotten.
+-- `number` is unique in the file, too. `live` is the number of memories that are not forgotten; `last_version` gives
+-- the versions of the owner's memories and embeddings.
 CREATE TABLE owners (
-    id     INTEGER PRIMARY KEY,
-    tenant TEXT NOT NULL,
-    user   TEXT NOT NULL,
-    live   INTEGER NOT NULL DEFAULT 0,
+    tenant       INTEGER NOT NULL REFERENCES tenants (number),
+    number       INTEGER NOT NULL UNIQUE,
+    user         TEXT NOT NULL,
+    live         INTEGER NOT NULL DEFAULT 0,
+    last_version INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (tenant, number),
     UNIQUE (tenant, user)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
+-- `row` is unique in the file: the word index and sqlite-vec name memories by it. It is never shown.
 -- The columns used by filters come first, so that SQLite does not read long texts to reach them.
--- A forgotten memory keeps its row and its number, without content.
+-- `superseded_by` is the memory that holds in place of one whose time has ended. `evidence` holds the words that a
+-- memory rests on. A forgotten memory keeps its row and its id, without content.
 CREATE TABLE observations (
-    id               INTEGER PRIMARY KEY AUTOINCREMENT,
-    owner            INTEGER NOT NULL REFERENCES owners (id),
+    row              INTEGER PRIMARY KEY,
+    tenant           INTEGER NOT NULL,
+    id               INTEGER NOT NULL,
+    checksum         INTEGER NOT NULL,
+    owner            INTEGER NOT NULL,
     version          INTEGER NOT NULL,
     store            TEXT NOT NULL,
     type             TEXT NOT NULL,
@@ -43,6 +53,7 @@ CREATE TABLE observations (
     expires_at       INTEGER,
     valid_from       INTEGER,
     valid_until      INTEGER,
+    superseded_by    INTEGER,
     deleted_at       INTEGER,
     added_at         INTEGER NOT NULL,
     updated_at       INTEGER NOT NULL,
@@ -63,26 +74,31 @@ CREATE TABLE observations (
     title            TEXT NOT NULL,
     summary          TEXT NOT NULL,
     facts            TEXT NOT NULL,
-    narrative        TEXT NOT NULL
+    narrative        TEXT NOT NULL,
+    evidence         TEXT NOT NULL,
+    FOREIGN KEY (tenant, owner) REFERENCES owners (tenant, number)
 ) STRICT;
 
-CREATE INDEX observations_by_time ON observations (owner, created_at) WHERE deleted_at IS NULL;
-CREATE INDEX observations_by_version ON observations (owner, version);
+CREATE UNIQUE INDEX observations_by_id ON observations (tenant, id);
+CREATE INDEX observations_by_time ON observations (tenant, owner, created_at, id) WHERE deleted_at IS NULL;
+CREATE INDEX observations_by_version ON observations (tenant, owner, version);
 -- The index holds eight bytes of each hash; the store compares the whole hash afterwards.
-CREATE INDEX observations_by_hash ON observations (owner, substr(hash, 1, 8)) WHERE deleted_at IS NULL;
+CREATE INDEX observations_by_hash ON observations (tenant, owner, substr(hash, 1, 8)) WHERE deleted_at IS NULL;
+CREATE INDEX observations_by_successor ON observations (tenant, superseded_by) WHERE superseded_by IS NOT NULL;
 
 -- The tags, people and paths of a memory, one row for each label. Other filters are columns, which the store checks
 -- while it reads an owner's memories in order of time. Labels are rare, so they have a table of their own. It is in
 -- order of time too, so that the newest memories with a tag are read without sorting. Derived data: see `labels.py`.
 CREATE TABLE observation_labels (
+    tenant     INTEGER NOT NULL,
     owner      INTEGER NOT NULL,
     label      TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     memory     INTEGER NOT NULL,
-    PRIMARY KEY (owner, label, created_at, memory)
+    PRIMARY KEY (tenant, owner, label, created_at, memory)
 ) STRICT, WITHOUT ROWID;
 
--- Memories up to this number are in the word index. The index is rarely used and is updated before a search, so that
+-- Memories up to this row are in the word index. The index is rarely used and is updated before a search, so that
 -- adding a memory does not wait for it.
 CREATE TABLE indexed_words (
     one  INTEGER PRIMARY KEY CHECK (one = 1),
@@ -94,7 +110,7 @@ INSERT INTO indexed_words VALUES (1, 0);
 -- Exactly the texts in the word index; a deletion from the index reads them here too. The view replaces JSON's escapes
 -- for white space, so that they do not become parts of words.
 CREATE VIEW observation_texts AS
-SELECT id, title, narrative,
+SELECT row, tenant, id, title, narrative,
     CASE facts WHEN '[]' THEN '' ELSE
         replace(replace(replace(replace(facts, '\\', ' '), '\n', ' '), '\t', ' '), '\r', ' ') END AS facts,
     CASE tags WHEN '[]' THEN '' ELSE
@@ -103,12 +119,12 @@ SELECT id, title, narrative,
         replace(replace(replace(replace(keywords, '\\', ' '), '\n', ' '), '\t', ' '), '\r', ' ') END AS keywords,
     CASE related_people WHEN '[]' THEN '' ELSE
         replace(replace(replace(replace(related_people, '\\', ' '), '\n', ' '), '\t', ' '), '\r', ' ') END AS people
-FROM observations WHERE deleted_at IS NULL AND id <= (SELECT last FROM indexed_words);
+FROM observations WHERE deleted_at IS NULL AND row <= (SELECT last FROM indexed_words);
 
 -- External content: the index keeps no second copy of the texts, and a deletion names the words that it removes.
 CREATE VIRTUAL TABLE observations_fts USING fts5 (
     title, narrative, facts, tags, keywords, people,
-    content = 'observation_texts', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
+    content = 'observation_texts', content_rowid = 'row', tokenize = 'porter unicode61 remove_diacritics 2'
 );
 
 -- A deletion removes the words from the index at once instead of marking them as deleted.
@@ -121,43 +137,52 @@ CREATE TABLE models (
     name TEXT NOT NULL UNIQUE
 ) STRICT;
 
--- The key is the version, so that rows read in order of versions are stored next to each other.
+-- `row` is in the order in which embeddings were stored, so that rows read in order of versions lie next to each other.
 CREATE TABLE observation_embeddings (
-    version INTEGER PRIMARY KEY,
-    memory  INTEGER NOT NULL REFERENCES observations (id),
-    model   INTEGER NOT NULL REFERENCES models (id),
-    owner   INTEGER NOT NULL,
-    data    BLOB NOT NULL,
-    UNIQUE (memory, model)
+    row      INTEGER PRIMARY KEY,
+    tenant   INTEGER NOT NULL,
+    memory   INTEGER NOT NULL,
+    model    INTEGER NOT NULL REFERENCES models (id),
+    owner    INTEGER NOT NULL,
+    version  INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
+    data     BLOB NOT NULL,
+    FOREIGN KEY (tenant, memory) REFERENCES observations (tenant, id)
 ) STRICT;
 
-CREATE INDEX observation_embeddings_by_owner ON observation_embeddings (model, owner);
+CREATE UNIQUE INDEX observation_embeddings_by_memory ON observation_embeddings (tenant, memory, model);
+CREATE INDEX observation_embeddings_by_version ON observation_embeddings (tenant, owner, model, version);
 
 -- The memories without an embedding by a model in use, so that the store need not search for them.
 CREATE TABLE unembedded (
-    model      INTEGER NOT NULL,
+    tenant     INTEGER NOT NULL,
     owner      INTEGER NOT NULL,
+    model      INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     memory     INTEGER NOT NULL,
-    PRIMARY KEY (model, owner, created_at, memory)
+    PRIMARY KEY (tenant, owner, model, created_at, memory)
 ) STRICT, WITHOUT ROWID;
 
 -- The changes of a memory. Its addition has no event here, because the memory's own row records it.
 CREATE TABLE observation_history (
-    id     INTEGER PRIMARY KEY,
-    memory INTEGER NOT NULL REFERENCES observations (id),
-    event  TEXT NOT NULL,
-    at     INTEGER NOT NULL,
-    old    TEXT NOT NULL,
-    new    TEXT NOT NULL
+    row      INTEGER PRIMARY KEY,
+    tenant   INTEGER NOT NULL,
+    memory   INTEGER NOT NULL,
+    event    TEXT NOT NULL,
+    at       INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
+    old      TEXT NOT NULL,
+    new      TEXT NOT NULL,
+    FOREIGN KEY (tenant, memory) REFERENCES observations (tenant, id)
 ) STRICT;
 
-CREATE INDEX observation_history_by_memory ON observation_history (memory);
+CREATE INDEX observation_history_by_memory ON observation_history (tenant, memory);
 
 CREATE TABLE observation_archive (
-    id                      INTEGER PRIMARY KEY,
+    row                     INTEGER PRIMARY KEY,
+    tenant                  INTEGER NOT NULL,
     original_observation_id INTEGER NOT NULL,
-    owner                   INTEGER NOT NULL REFERENCES owners (id),
+    owner                   INTEGER NOT NULL,
     store                   TEXT NOT NULL,
     type                    TEXT NOT NULL,
     scope                   TEXT NOT NULL,
@@ -189,14 +214,18 @@ CREATE TABLE observation_archive (
     facts                   TEXT NOT NULL,
     narrative               TEXT NOT NULL,
     archived_at             INTEGER NOT NULL,
-    archive_reason          TEXT NOT NULL
+    archive_reason          TEXT NOT NULL,
+    FOREIGN KEY (tenant, owner) REFERENCES owners (tenant, number)
 ) STRICT;
 
-CREATE INDEX observation_archive_by_original ON observation_archive (original_observation_id);
-CREATE INDEX observation_archive_by_time ON observation_archive (archived_at);
+CREATE INDEX observation_archive_by_original ON observation_archive (tenant, original_observation_id);
+CREATE INDEX observation_archive_by_time ON observation_archive (tenant, archived_at);
 
+-- A session belongs to an agent: two agents may have sessions of the same name.
 CREATE TABLE session_summaries (
-    owner             INTEGER NOT NULL REFERENCES owners (id),
+    tenant            INTEGER NOT NULL,
+    owner             INTEGER NOT NULL,
+    agent             TEXT NOT NULL,
     session           TEXT NOT NULL,
     request           TEXT NOT NULL,
     outcome           TEXT NOT NULL,
@@ -204,18 +233,76 @@ CREATE TABLE session_summaries (
     open_items        TEXT NOT NULL,
     observation_count INTEGER NOT NULL,
     created_at        INTEGER NOT NULL,
-    PRIMARY KEY (owner, session)
+    checksum          INTEGER NOT NULL,
+    PRIMARY KEY (tenant, owner, agent, session),
+    FOREIGN KEY (tenant, owner) REFERENCES owners (tenant, number)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX session_summaries_by_time ON session_summaries (owner, created_at);
+CREATE INDEX session_summaries_by_time ON session_summaries (tenant, owner, created_at);
 
--- `folded` is the form that different spellings of a name share. The counts include all memories at any trust.
+-- `folded` is the form that different spellings of a name share. The counts include all memories at any trust. The
+-- checksum leaves them out: they are compared with the memories that mention the person.
 CREATE TABLE people (
-    owner          INTEGER NOT NULL REFERENCES owners (id),
+    tenant         INTEGER NOT NULL,
+    owner          INTEGER NOT NULL,
     folded         TEXT NOT NULL,
     name           TEXT NOT NULL,
     aliases        TEXT NOT NULL DEFAULT '[]',
     mention_count  INTEGER NOT NULL,
     last_mentioned INTEGER NOT NULL,
-    PRIMARY KEY (owner, folded)
+    checksum       INTEGER NOT NULL,
+    PRIMARY KEY (tenant, owner, folded),
+    FOREIGN KEY (tenant, owner) REFERENCES owners (tenant, number)
+) STRICT, WITHOUT ROWID;
+
+-- What the capture of an owner's memories took on a day (UTC), and the turns from which they were captured. No text.
+CREATE TABLE capture_days (
+    tenant   INTEGER NOT NULL,
+    owner    INTEGER NOT NULL,
+    day      TEXT NOT NULL,
+    memories INTEGER NOT NULL,
+    calls    INTEGER NOT NULL,
+    tokens   INTEGER NOT NULL,
+    PRIMARY KEY (tenant, owner, day),
+    FOREIGN KEY (tenant, owner) REFERENCES owners (tenant, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE captured_turns (
+    tenant INTEGER NOT NULL,
+    owner  INTEGER NOT NULL,
+    turn   TEXT NOT NULL,
+    PRIMARY KEY (tenant, owner, turn),
+    FOREIGN KEY (tenant, owner) REFERENCES owners (tenant, number)
+) STRICT, WITHOUT ROWID;
+
+-- The turns that wait to be captured: see `store/turn_queue.py`. Captured turns leave no row here. A turn without
+-- `due_at` is parked.
+CREATE TABLE waiting_turns (
+    number    INTEGER PRIMARY KEY,
+    tenant    INTEGER NOT NULL,
+    owner     INTEGER NOT NULL,
+    key       TEXT NOT NULL,
+    turn      TEXT NOT NULL,
+    session   TEXT NOT NULL,
+    project   TEXT NOT NULL,
+    agent     TEXT NOT NULL,
+    store     TEXT NOT NULL,
+    content   TEXT NOT NULL,
+    queued_at INTEGER NOT NULL,
+    attempts  INTEGER NOT NULL DEFAULT 0,
+    due_at    INTEGER,
+    error     TEXT NOT NULL DEFAULT '',
+    UNIQUE (tenant, owner, key),
+    FOREIGN KEY (tenant, owner) REFERENCES owners (tenant, number)
+) STRICT;
+
+CREATE INDEX waiting_turns_by_session ON waiting_turns (tenant, owner, session, number);
+
+-- Keyed hashes of forgotten texts, by which capture knows the same words again: see `store/forgotten_texts.py`.
+CREATE TABLE forgotten_texts (
+    tenant INTEGER NOT NULL,
+    owner  INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    PRIMARY KEY (tenant, owner, digest),
+    FOREIGN KEY (tenant, owner) REFERENCES owners (tenant, number)
 ) STRICT, WITHOUT ROWID;

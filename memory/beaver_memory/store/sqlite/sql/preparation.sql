@@ -3,9 +3,6 @@
 -- name: identity
 SELECT value FROM store_facts WHERE name = 'identity'
 
--- name: count_rows
-SELECT (SELECT count(*) FROM observations) + (SELECT count(*) FROM observation_embeddings)
-
 -- name: new_identity
 UPDATE store_facts SET value = lower(hex(randomblob(16))) WHERE name = 'identity'
 

@@ -1,4 +1,4 @@
--- The word index (FTS5). It names memories by their rows: `id` in `observation_texts` is the number of a row.
+-- The word index (FTS5). It names memories by their rows.
 
 -- name: last_added
 SELECT coalesce(max(row), 0) FROM observations
@@ -14,21 +14,21 @@ SELECT row FROM observations WHERE tenant = ? AND id = ?
 
 -- name: add_rows
 INSERT INTO observations_fts (rowid, title, narrative, facts, tags, keywords, people)
-SELECT id, title, narrative, facts, tags, keywords, people
+SELECT row, title, narrative, facts, tags, keywords, people
 FROM observation_texts
-WHERE id BETWEEN ? AND ?
+WHERE row BETWEEN ? AND ?
 
 -- name: add_words
 INSERT INTO observations_fts (rowid, title, narrative, facts, tags, keywords, people)
-SELECT id, title, narrative, facts, tags, keywords, people
+SELECT row, title, narrative, facts, tags, keywords, people
 FROM observation_texts
-WHERE tenant = ? AND memory = ?
+WHERE tenant = ? AND id = ?
 
 -- name: drop_words
 INSERT INTO observations_fts (observations_fts, rowid, title, narrative, facts, tags, keywords, people)
-SELECT 'delete', id, title, narrative, facts, tags, keywords, people
+SELECT 'delete', row, title, narrative, facts, tags, keywords, people
 FROM observation_texts
-WHERE tenant = ? AND memory = ?
+WHERE tenant = ? AND id = ?
 
 -- name: unused_words
 SELECT value

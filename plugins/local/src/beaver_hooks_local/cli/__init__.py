@@ -16,7 +16,6 @@ from beaver_hooks_local.cli.explain import explain
 from beaver_hooks_local.cli.export import export
 from beaver_hooks_local.cli.forget import forget
 from beaver_hooks_local.cli.migrate import migrate
-from beaver_hooks_local.cli.move import move_global
 from beaver_hooks_local.cli.operation_commands import operation_commands
 from beaver_hooks_local.cli.queue import queue
 from beaver_hooks_local.cli.search import list_, search, show
@@ -53,7 +52,6 @@ for each in (
     check,
     examine,
     export,
-    move_global,
     migrate,
     embedder,
     *operation_commands(),

@@ -1,9 +1,7 @@
 """`embedder`: the embedding models that run on this machine."""
 
 import sys
-from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 
 import attrs
 import click
@@ -15,8 +13,9 @@ from beaver_hooks_local.cli.progress import Bar
 from beaver_hostspecs import AuditUnavailable, Shell
 from beaver_hostspecs.distributions import install_command
 from beaver_memory.embedding.installer import install_model, remove_model
-from beaver_memory.embedding.models import ListedModel, check_model, folder_of, is_there, known_model, list_models
+from beaver_memory.embedding.models import ListedModel, check_model, is_there, known_model, list_models
 from beaver_memory.embedding.speed import QUERIES, bench_model
+from beaver_memory.runtime.profile import NOWHERE
 
 PACKAGES = ("onnxruntime", "tokenizers")
 """The packages that run a model."""
@@ -41,7 +40,11 @@ def embedder() -> None:
 @click.pass_obj
 def list_(shell: Shell, *, as_json: bool) -> None:
     """List the models that can be installed, and their states."""
-    found = list_models(*_folders(shell))
+    try:
+        found = list_models(shell.person_folder())
+    except AuditUnavailable:
+        # A home directory that cannot be used holds no model.
+        found = list_models(NOWHERE)
     if as_json:
         say_json({"models": [_json(each) for each in found]})
         return
@@ -87,10 +90,10 @@ def remove(shell: Shell, model: str, *, yes: bool, as_json: bool) -> None:
     """Remove a model from all of your projects; without one, memories are found by their words only."""
     with explained():
         known = known_model(model)
-        there = [folder for folder in _folders(shell) if is_there(model, folder)]
-        if there:
+        folder = shell.person_folder()
+        if is_there(model, folder):
             _ensure_meant(model, _size(known.size), yes=yes)
-        removed = any(list(map(partial(remove_model, model), there)))
+        removed = remove_model(model, folder)
     if as_json:
         say_json({"model": model, "removed": removed})
     else:
@@ -105,7 +108,7 @@ def remove(shell: Shell, model: str, *, yes: bool, as_json: bool) -> None:
 def check(shell: Shell, model: str, *, as_json: bool) -> None:
     """Read the files of a model and compare their hashes."""
     with explained():
-        folder = folder_of(model, _folders(shell))
+        folder = shell.person_folder()
         with Bar(unit="bytes") as bar:
             installed = check_model(model, folder, thorough=True, progress=bar)
     runs = _runs()
@@ -127,7 +130,7 @@ def check(shell: Shell, model: str, *, as_json: bool) -> None:
 def bench(shell: Shell, model: str, *, queries: int, threads: int, as_json: bool) -> None:
     """Measure an installed model on this machine."""
     with explained():
-        folder = folder_of(model, _folders(shell))
+        folder = shell.person_folder()
         with Bar() as bar:
             found = bench_model(model, folder, queries=queries, threads=threads, progress=bar)
     if as_json:
@@ -138,15 +141,6 @@ def bench(shell: Shell, model: str, *, queries: int, threads: int, as_json: bool
     say(f"{found.passages_per_second:.0f} passages of about 200 characters in a second")
     memory = "" if found.peak_mb is None else f"; this process took {found.peak_mb:.0f} MB at most"
     say(f"the first text takes {found.load_seconds:.2f} s{memory}")
-
-
-def _folders(shell: Shell) -> tuple[Path, ...]:
-    """Return the folders of models; see `Surroundings.model_folders`."""
-    try:
-        return tuple(dict.fromkeys((shell.person_folder(), shell.folder())))
-    except AuditUnavailable:
-        # A home directory that cannot be used holds no model.
-        return (shell.folder(),)
 
 
 def _runs() -> bool:

@@ -70,8 +70,6 @@ def _secrets(path: Path, seen: Examination) -> list[Finding]:
 
 
 def _state(path: Path, seen: Examination) -> Finding:
-    if seen.is_older:
-        return "ok", f"{path} is of an earlier version; the next command that opens it brings it over", ""
     if seen.problems:
         first = "; ".join(each.rstrip(".") for each in seen.problems[:3])
         more = f"; and {len(seen.problems) - 3} more" if seen.problems[3:] else ""

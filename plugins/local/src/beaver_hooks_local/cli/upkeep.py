@@ -14,7 +14,7 @@ from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.plugin import Local
 from beaver_hostspecs import PluginError, Shell
-from beaver_memory.embedding.factory import make_embedder, model_folder
+from beaver_memory.embedding.factory import make_embedder
 from beaver_memory.embedding.protocol import Identity
 from beaver_memory.records import Owner
 from beaver_memory.runtime.reports import CaptureDay
@@ -127,8 +127,7 @@ def _identity(plugin: Local) -> Identity | None:
         EmbeddingError: the embedder is unavailable.
     """
     settings, setup = plugin.settings.embedding, plugin.setup
-    folder = model_folder(settings, (setup.person_folder, setup.state_folder))
-    embedder = make_embedder(settings, state_folder=folder, environment=os.environ)
+    embedder = make_embedder(settings, state_folder=setup.person_folder, environment=os.environ)
     if embedder is None:
         return None
     embedder.close()
