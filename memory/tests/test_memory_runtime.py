@@ -107,6 +107,7 @@ async def test_a_recall_returns_memories_that_fit(place, runtime):
     whale, tea = "The blue whale sings.", "Ann likes tea."
     assert ({whale}, {whale, tea}, set()) == (await found("whale"), await found(" "), await found("zebra"))
     assert {whale} == await found("whale", minimum_score=0.5)
+    assert [1, 2] == [len(await found(" ", limit=limit)) for limit in (1, 2)]
 
 
 async def test_no_operation_shows_the_memories_of_another_owner(place, runtime):
