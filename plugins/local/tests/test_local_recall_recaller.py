@@ -250,13 +250,14 @@ def test_said_already(place):
 
 
 def test_top_k(make_place):
-    """A recall gives at most `topK` memories, and the index lists the other relevant ones."""
+    """A recall gives at most `topK` memories, the best ones, and the index lists the other relevant ones."""
     place = make_place(recall=RecallSettings(top_k=3))
     for number in range(8):
         place.add(f"Billing service fact {number}: {'abcdefgh'[number] * 9} {number * 7919}")
     recall = place.ask("billing service")
 
     assert ["discovery"] * 3 + ["index"] == kinds(recall)
+    assert [hit.memory.id for hit in recall.hits[:3]] == [*recall.given]
     assert 5 == recall.references[-1].text.count("Billing service fact")
 
 
