@@ -199,7 +199,7 @@ async def test_a_list_says_whether_there_are_more(place, runtime):
 
 async def test_a_projection_is_bounded(place, runtime):
     """The text of a projection is no longer than the request says, and names the memories that have no room."""
-    await write(runtime, "The whale sings.", f"The whale {'swims ' * 100}")
+    await write(runtime, "The whale sings.", f"The whale {'swims ' * 100}", "Ann likes tea.")
     whole = await runtime.project(requests.ProjectionRequest(user_query="whale", visible=place.sees()))
     short = await runtime.project(
         requests.ProjectionRequest(user_query="whale", visible=place.sees(), system_max_len=120)

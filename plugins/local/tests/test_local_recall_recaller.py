@@ -309,12 +309,14 @@ def test_another_kind_of_question_searches_again(place):
     ] + [place.ask("Billing service stable?").decision.reason]
 
 
-def test_budget_of_the_turn(place):
-    """A recall stays within the turn's budget, and reports the memories that did not fit."""
-    report = RecordingReport()
+@pytest.mark.parametrize(("configured", "budget"), [(1200, 10), (10, None)])
+def test_budget_of_the_turn(make_place, configured, budget):
+    """A recall stays within the tokens of the turn and of the settings, and reports the memories that did not fit."""
+    place, report = make_place(recall=RecallSettings(max_tokens=configured)), RecordingReport()
     place.add(STABLE)
+    recall = place.ask(report=report, budget=budget)
 
-    assert () == place.ask(report=report, budget=10).references
+    assert [] == [kind for kind in kinds(recall) if kind != "index"]
     assert ("memories", 0, 1) in report.clippings
 
 
