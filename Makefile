@@ -125,6 +125,7 @@ faults: $(STAMP) ## the killing and cancelling campaigns, ten times what one run
 	BEAVER_HOST_KILLS=500 BEAVER_QUEUE_KILLS=500 BEAVER_QUEUE_SEEDS=100 BEAVER_LOCAL_KILLS=500 $(BIN)/python -m pytest -q -s \
 		plugins/local/tests/test_local_kills.py memory/tests/test_memory_turn_queue_processes.py \
 		memory/tests/test_memory_store_processes.py tests/integration/test_backup_writers.py
+	BEAVER_STORE_REFUSALS=4000 $(BIN)/python -m pytest -q -s memory/tests/test_memory_store_pressure.py
 	BEAVER_STORE_RUNS=2000 BEAVER_STORE_STEPS=50 $(BIN)/python -m pytest -q --hypothesis-profile=thorough \
 		memory/tests/test_memory_store_states.py
 	BEAVER_TURNS=1000 $(BIN)/python -m pytest -q plugins/gateway/tests/test_gateway_in_a_host.py

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -59,6 +61,27 @@ def run_beaver(*words: object, cwd: Path, env: dict[str, str], stdin: str | byte
 async def beaver(*words: object, cwd: Path, env: dict[str, str], stdin: str | bytes = b"") -> Ran:
     """Run `beaver` to its end, while the event loop goes on."""
     return await asyncio.to_thread(run_beaver, *words, cwd=cwd, env=env, stdin=stdin)
+
+
+def in_child(function: Callable[[], object]) -> str:
+    """Return what `function` returns or raises in a forked child, as text."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        # Python warns of forking with threads, which this helper does on purpose.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if not child:
+        try:
+            said = repr(function())
+        except BaseException as error:
+            said = f"{type(error).__name__}: {error}"
+        os.write(writing, said.encode())
+        os._exit(7)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        said = pipe.read()
+    assert 7 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return said
 
 
 class _Server:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import attrs
 from attrs import field
-from attrs.validators import and_, ge, instance_of, le, max_len, optional
+from attrs.validators import and_, ge, instance_of, le, matches_re, max_len, optional
 
 from beaver_memory.texts import cleaned
 
@@ -104,6 +104,7 @@ class NewMemory:
         expires_at: the moment from which on it is hidden.
         valid_from: the moment from which on it is true, and before which it is hidden; always if `None`.
         valid_until: the moment until which it was true; `None` while it is true.
+        uid: its name in every copy of it, 32 hexadecimal digits; empty for a new one, which gets a random one.
     """
 
     title: str = field(validator=_text)
@@ -132,6 +133,7 @@ class NewMemory:
     expires_at: datetime | None = field(default=None, validator=_aware)
     valid_from: datetime | None = field(default=None, validator=_aware)
     valid_until: datetime | None = field(default=None, validator=_aware)
+    uid: str = field(default="", validator=matches_re("([0-9a-f]{32})?"))
 
     @scope.validator
     def _known_scope(self, _: object, value: str) -> None:
@@ -158,6 +160,7 @@ class Memory(NewMemory):
         last_accessed_at: when it was last recalled, or `None`.
         deleted_at: when it was forgotten, or `None`; its text is erased by then.
         superseded_by: the memory that holds in its place since `valid_until`, or `None`; also once that is forgotten.
+        doubted_by: a newer memory that may hold in its place, or `None`; also once that is forgotten.
     """
 
     id: int = field(validator=instance_of(int))
@@ -168,6 +171,7 @@ class Memory(NewMemory):
     last_accessed_at: datetime | None = field(default=None, validator=_aware)
     deleted_at: datetime | None = field(default=None, validator=_aware)
     superseded_by: int | None = field(default=None, validator=optional(instance_of(int)))
+    doubted_by: int | None = field(default=None, validator=optional(instance_of(int)))
 
     @property
     def text(self) -> str:

@@ -1,4 +1,4 @@
-"""Backups of databases of memories: one moment of each, restored as it was, merged by ids and words."""
+"""Backups of databases of memories: one moment of each, restored as it was, merged by uids and words."""
 
 import contextlib
 import itertools
@@ -91,7 +91,7 @@ class World:
 @example([("add", "ash"), ("pin", "ash")], [("pin", "ash")])
 @given(STEPS, STEPS)
 def test_a_merge_into_the_same_store_changes_nothing(before, after):
-    """Every memory of the backup is known by its id: those forgotten or changed since are named, and stay so."""
+    """Every memory of the backup is known by its uid: those forgotten or changed since are named, and stay so."""
     with TemporaryDirectory() as name:
         world = World(Path(name) / "state", itertools.count()).do(before)
         then = dict(world.model)
@@ -137,6 +137,7 @@ def test_a_merge_into_another_store_adds_what_it_lacks(ours, theirs):
 
 @settings(max_examples=FEW)
 @example([], [("add", "ash")], [("add", "birch")])
+@example([], [("add", "ash")], [("add", "ash"), ("forget", "ash")])
 @given(STEPS, STEPS, STEPS)
 def test_a_merge_of_a_newer_backup_into_a_restored_older_one(before, after, since):
     """Ids that both sides gave to different memories since are not mistaken for one memory."""
@@ -150,11 +151,29 @@ def test_a_merge_of_a_newer_backup_into_a_restored_older_one(before, after, sinc
         shown = world.do(since).shown()
         world.merge(newer)
 
-        # A forgotten memory tells nothing of itself, so its id counts as known.
-        known = {*base, *(id_ for id_, (_, state) in world.model.items() if state == "gone")}
-        added = {title for id_, (title, state) in source.model.items() if state != "gone" and id_ not in known}
+        added = {title for id_, (title, state) in source.model.items() if state != "gone" and id_ not in base}
         assert shown.items() <= world.shown().items()
         assert sorted({*world.live, *added}) == sorted(title for title, _ in world.shown().values())
+
+
+def test_a_merge_keeps_uids(tmp_path):
+    """An added memory keeps its uid, by which a later merge knows it changed or forgotten."""
+    source = World(tmp_path / "source", itertools.count()).do([("add", "ash"), ("add", "birch")])
+    world = World(tmp_path / "state", itertools.count(99)).do([("add", "cedar")])
+    backup = written(source.folder, tmp_path / "backup")
+    world.merge(backup)
+    with opened(source.folder) as theirs, opened(world.folder) as store:
+        uids = {each.title: each.uid for each in theirs.recent(looking(), limit=9)}
+        found = {each.title: each for each in store.recent(looking(), limit=9)}
+        text = {"title": "elder", "terms": b"elder", "length": 1}
+        store.change(found["ash"].id, looking(), event="UPDATE", now=NOW, **text)
+        store.forget([found["birch"].id], looking(), now=NOW)
+    report = world.merge(backup)
+
+    assert uids == {title: found[title].uid for title in ("ash", "birch")}
+    assert {1: ("cedar", False), found["ash"].id: ("elder", False)} == world.shown()
+    assert ({"memories": 1}, 0) == (report.present, report.added["memories"])
+    assert (f"Memory {found['birch'].id} was forgotten since, and stays forgotten.",) == report.conflicts
 
 
 def test_a_restored_store_is_the_same_file(tmp_path):

@@ -232,6 +232,22 @@ def test_a_writer_writes_for_its_own_user():
     ) == caught.value.problems
 
 
+@pytest.mark.parametrize("caller", list(Caller))
+def test_no_caller_names_a_uid(caller):
+    """A memory of a request that names its uid is refused to every caller."""
+    source, named, fields = attrs.evolve(SOURCE, caller=caller), {"title": "Tea.", "uid": "0" * 32}, []
+    for name, body in (
+        ("write", {"memories": [{"title": "Rome."}, named]}),
+        ("import", {"memories": [named]}),
+        ("correct", {"ids": [1], "memory": named}),
+    ):
+        with pytest.raises(InvalidFields) as caught:
+            decode(OPERATIONS[name], body, source)
+        fields += [(each.code, each.field) for each in caught.value.problems]
+
+    assert [("not_yours", field) for field in ("memories[1].uid", "memories[0].uid", "memory.uid")] == fields
+
+
 def test_a_writer_names_only_stores_that_it_may_change():
     """A memory for a store that the source may not change is refused."""
     source = attrs.evolve(SOURCE, own=attrs.evolve(SEEN, stores=["social"]), store=Store.SOCIAL)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from letters import Letters, Traces
 
 from beaver_memory.embedding.errors import failure
-from beaver_memory.embedding.protocol import Identity
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
@@ -20,33 +20,6 @@ QUERIES = int(os.environ.get("BEAVER_LOCAL_QUERIES", settings.default.max_exampl
 WHEN = datetime(2026, 3, 1, tzinfo=UTC)
 OWNER = Owner()
 SEEN = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
-
-
-class Letters:
-    """An embedder: one dimension for each letter."""
-
-    def __init__(self, model="letters", fault=None, provider="test"):
-        self.identity = Identity(provider=provider, model=model, dimensions=26)
-        self.fault = fault
-        self.closed = 0
-
-    def embed_query(self, text):
-        return self.embed_passages([text])[0]
-
-    def embed_passages(self, texts):
-        rows = np.array([[text.lower().count(chr(97 + place)) + 0.01 for place in range(26)] for text in texts], "f4")
-        rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        return rows if self.fault is None else self.fault(rows)
-
-    def close(self):
-        self.closed += 1
-
-
-class Traces(list):
-    """Keeps what an engine tells."""
-
-    def __call__(self, event, **facts):
-        self.append((event, facts))
 
 
 @pytest.fixture
@@ -304,7 +277,7 @@ def test_a_language_that_the_model_does_not_know(tmp_path):
         raise AssertionError("a Chinese query is embedded")
 
     traces = Traces()
-    with MemoryEngine.open(tmp_path, embedder=Letters("e5-small", fault, "onnx"), trace=traces) as engine:
+    with MemoryEngine.open(tmp_path, embedder=Letters("e5-small", "onnx", fault), trace=traces) as engine:
         engine.add([NewMemory(title="我的猫叫咪咪。"), NewMemory(title="今天下雨了。")])
         answer = engine.search(Query(text="猫叫什么名字\uff1f", filters=SEEN))
 

@@ -5,13 +5,12 @@ import tempfile
 from datetime import UTC, datetime, timedelta
 from unittest.mock import patch
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from letters import Letters
 
 from beaver_hostspecs.testing import FrozenClock
-from beaver_memory.embedding.protocol import Identity
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
@@ -21,22 +20,6 @@ from beaver_memory.search import vectors as vectors_of
 
 WHEN = datetime(2026, 3, 1, tzinfo=UTC)
 SEEN = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
-
-
-class Letters:
-    """An embedder: one dimension for each letter."""
-
-    identity = Identity(provider="test", model="letters", dimensions=26)
-
-    def embed_query(self, text):
-        return self.embed_passages([text])[0]
-
-    def embed_passages(self, texts):
-        rows = np.array([[text.lower().count(chr(97 + place)) + 0.01 for place in range(26)] for text in texts], "f4")
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-    def close(self):
-        """Nothing is open."""
 
 
 def notes(count, **fields):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from letters import Letters, Traces
 
-from beaver_memory.embedding.protocol import Identity
 from beaver_memory.engine import DATABASE, INDEXES, MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.model_switch import model_of
@@ -26,40 +26,6 @@ WHEN = datetime(2026, 3, 1, tzinfo=UTC)
 LATER = datetime(2036, 3, 1, tzinfo=UTC)
 ANN, BEN = Owner(user="ann"), Owner(user="ben")
 WORDS = ("tea", "bike", "boat", "rain", "moon")
-
-
-class Letters:
-    """An embedder: one dimension for each letter."""
-
-    identity = Identity(provider="test", model="letters", dimensions=26)
-
-    def __init__(self, identity=None, *, turned=False):
-        if identity is not None:
-            self.identity = identity
-        self._turned = turned
-        self.closed = 0
-
-    def embed_query(self, text):
-        return self.embed_passages([text])[0]
-
-    def embed_passages(self, texts):
-        rows = np.array([[text.lower().count(chr(97 + place)) + 0.01 for place in range(26)] for text in texts], "f4")
-        rows = rows[:, ::-1] if self._turned else rows
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-    def close(self):
-        self.closed += 1
-
-
-class Traces(list):
-    """Keeps what an engine tells."""
-
-    def __call__(self, event, **facts):
-        self.append((event, facts))
-
-    @property
-    def rebuilt(self):
-        return [facts["why"] for event, facts in self if event == "index_rebuilt"]
 
 
 def memories(count, owner=ANN, first=0):
@@ -155,7 +121,7 @@ def test_the_vectors_of_large_blocks_stay_in_the_file(tmp_path, monkeypatch):
         assert changed == answers(engine)
         (part,) = engine._own_layer._shelf.current([ANN], model_of(engine._embedder))[0].parts
         assert FileRows is type(part.vectors.data)
-        stored = engine.store.vectors(ANN, Letters.identity.key, 0, limit=99)
+        stored = engine.store.vectors(ANN, Letters().identity.key, 0, limit=99)
         written = snapshot.with_vectors(engine._own_layer._shelf.current([ANN], model_of(engine._embedder))[0], stored)
         assert np.ndarray is type(written.parts[0].vectors.data)
         assert part.vectors.data.whole().tolist() == written.parts[0].vectors.data.tolist()
@@ -174,7 +140,9 @@ def test_any_byte_that_is_changed(folder, data):
     """An index file with a changed byte is not loaded, unless the byte is padding."""
     path = only(folder)
     good = path.read_bytes()
-    label = index_file.Label(store=_identity(folder), tenant="", user="ann", model=Letters.identity.key, dimensions=26)
+    label = index_file.Label(
+        store=_identity(folder), tenant="", user="ann", model=Letters().identity.key, dimensions=26
+    )
     place = data.draw(st.integers(0, len(good) - 1))
     mask = data.draw(st.integers(1, 255))
     try:
@@ -253,7 +221,7 @@ def test_a_file_of_another_store(folder, tmp_path):
 
 def test_a_file_of_another_model(folder):
     """The vectors of one model are not taken for those of another one."""
-    turned = Letters(Identity(provider="test", model="turned", dimensions=26), turned=True)
+    turned = Letters("turned", fault=lambda rows: rows[:, ::-1])
     with opened(folder, embedder=turned) as engine:
         engine.embed(limit=99)
         expected = answers(engine)

@@ -4,11 +4,10 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 
-import numpy as np
 import pytest
+from letters import Letters, Traces
 from selection import campaign
 
-from beaver_memory.embedding.protocol import Identity
 from beaver_memory.engine import INDEXES, MemoryEngine
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
@@ -23,30 +22,6 @@ ANN, BEN = Owner(user="ann"), Owner(user="ben")
 SECRET = "Leukemia"
 TEXT = f"{SECRET} was found"
 NOW = datetime(2036, 1, 1, tzinfo=UTC)
-
-
-class Letters:
-    """An embedder: one dimension for each letter."""
-
-    def __init__(self, model="letters"):
-        self.identity = Identity(provider="test", model=model, dimensions=26)
-
-    def embed_query(self, text):
-        return self.embed_passages([text])[0]
-
-    def embed_passages(self, texts):
-        rows = np.array([[text.lower().count(chr(97 + place)) + 0.01 for place in range(26)] for text in texts], "f4")
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-    def close(self):
-        """Nothing is open."""
-
-
-class Traces(list):
-    """Keeps what an engine tells."""
-
-    def __call__(self, event, **facts):
-        self.append((event, facts))
 
 
 def seen(owner=ANN):

@@ -13,10 +13,10 @@ import postgres_server
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from letters import Letters
 from selection import campaign
 
 from beaver_hostspecs import Secret
-from beaver_memory.embedding.protocol import Identity
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
@@ -38,22 +38,6 @@ WORDS = ("tea", "bike", "boat", "rain", "moon", "harbour", "lantern", "garden", 
 SENTENCE = st.lists(st.sampled_from(WORDS), min_size=1, max_size=7).map(" ".join)
 MINUTE = timedelta(minutes=1)
 NUMBERS = itertools.count()
-
-
-class Letters:
-    """An embedder: one dimension for each letter."""
-
-    identity = Identity(provider="test", model="letters", dimensions=26)
-
-    def embed_query(self, text):
-        return self.embed_passages([text])[0]
-
-    def embed_passages(self, texts):
-        rows = np.array([[text.lower().count(chr(97 + place)) + 0.01 for place in range(26)] for text in texts], "f4")
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-    def close(self):
-        """Nothing is open."""
 
 
 class Watched(PostgresStore):

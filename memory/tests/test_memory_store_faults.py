@@ -22,8 +22,8 @@ from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.store.sqlite.preparation import PACKAGE, make_unless_there_is_a_log
 from beaver_memory.testing.store_cases.kit import NOW, looking, new, titles
+from beaver_toolkit.sqlite.connection_set import MOST_READERS
 from beaver_toolkit.sqlite.migrations import read_migrations
-from beaver_toolkit.sqlite.opening import MOST_READERS
 
 
 @pytest.fixture
@@ -548,12 +548,25 @@ def test_readers_are_bounded_and_closed(store):
     with ThreadPoolExecutor(4 * MOST_READERS) as threads:
         found = list(threads.map(lambda _: titles(store.recent(looking(), limit=1)), range(500)))
     assert [["kept"]] * 500 == found
-    idle = store._connector._opening._idle
+    idle = store._connector._connections._idle
     assert 1 <= len(idle) <= MOST_READERS
     reader = idle[0]
     store.close()
     with pytest.raises(apsw.ConnectionClosedError):
         reader.execute("SELECT 1")
+
+
+def test_a_fault_of_connections_that_are_out_of_use(store):
+    """Connections that were opened after a fault stay in use when an earlier reader meets a fault, too."""
+    connector, stack = store._connector, contextlib.ExitStack()
+    earlier = stack.enter_context(connector.reading())
+    with pytest.raises(StoreError), connector.reading() as other:
+        other.execute("SELECT nonsense")
+    found = titles(store.recent(looking(), limit=1))
+    current = connector._connections
+    with pytest.raises(StoreError), stack:
+        earlier.execute("SELECT nonsense")
+    assert (["kept"], True) == (found, current is connector._connections)
 
 
 def test_closing_while_somebody_reads(store, path):

@@ -21,7 +21,7 @@ from integration.openai_server import call, serve, whole
 from mcp import MCPError
 from mcp.client import Client
 
-from beaver_hooks import SyncHost, adapters
+from beaver_hooks import SyncHost, adapters, coding_agents
 from beaver_hooks.adapters.claude_agent_sdk import claude_agent_memory
 from beaver_hooks.adapters.mcp_server import Identity, MemoryServer
 from beaver_hooks.agent.conversation import Conversation
@@ -57,8 +57,8 @@ class Seen:
 
 
 def found_adapters():
-    """Return the names of the adapters that there are."""
-    return {each.name for each in pkgutil.iter_modules(adapters.__path__)} - HELPERS
+    """Return the names of the adapters and the coding agents that there are."""
+    return {each.name for each in pkgutil.iter_modules([*adapters.__path__, *coding_agents.__path__])} - HELPERS
 
 
 def steps_of(name):

@@ -51,17 +51,9 @@ def test_a_star_import_works(package):
 def test_importing_the_contract_imports_nobody_else():
     """Neither the host nor a plugin, neither a heavy library nor the testing kit comes along."""
     unwanted = {
-        "beaver_hooks",
-        "beaver_hostspecs.testing",
-        "beaver_tally",
-        "cattrs",
-        "click",
-        "httpx",
-        "hypothesis",
-        "pytest",
-        "rich",
-        "structlog",
-    }
+        "beaver_hooks", "beaver_hostspecs.testing", "beaver_tally", "cattrs", "click", "httpx", "hypothesis",
+        "pytest", "rich", "structlog",
+    }  # fmt: skip
 
     assert set() == unwanted & imported_by("import beaver_hostspecs")
 

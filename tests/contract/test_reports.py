@@ -11,18 +11,9 @@ from beaver_hostspecs import OutcomeKind, Personal, Report
 def test_the_named_outcomes():
     """A write ends in one of eleven ways."""
     expected = [
-        "stored",
-        "duplicate",
-        "updated",
-        "superseded",
-        "gated",
-        "rejected",
-        "deferred",
-        "queued",
-        "skipped",
-        "unknown",
-        "failed",
-    ]
+        "stored", "duplicate", "updated", "superseded", "gated", "rejected", "deferred", "queued", "skipped",
+        "unknown", "failed",
+    ]  # fmt: skip
 
     assert expected == [kind.value for kind in OutcomeKind]
 

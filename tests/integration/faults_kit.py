@@ -341,3 +341,13 @@ async def releasing(*plugins: HookedPlugin) -> AsyncIterator[None]:
             if isinstance(plugin, FaultPlugin):
                 plugin.release()
         await lingering()
+
+
+def faulty(folder: Path, fault: Fault, hook: str) -> str:
+    """Return the code of a plugin that fails at a hook, after storing a file in the folder of its state."""
+    folder.mkdir()
+    (folder / "notes").write_text("kept")
+    return f"""
+        from beaver_hostspecs.testing import Fault, FaultPlugin
+        Plugin = lambda: FaultPlugin(Fault("{fault.value}"), "{hook}")
+    """

@@ -28,6 +28,7 @@ from beaver_hooks.agent.providers.openai import OpenAIProvider
 from beaver_hooks.config.provider import ProviderSettings
 from beaver_hooks.tools.outcomes import ToolCall
 from beaver_hostspecs import Secret
+from beaver_hostspecs.testing import FrozenClock
 
 KEY = "sk-zq-0123456789abcdef"
 PROMPT = [ChatMessage(role="system", text="Be brief."), ChatMessage(role="user", text="Hi")]
@@ -37,14 +38,6 @@ HELLO = Completion(text="Hello", usage=USAGE, finish_reason="stop")
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-class Clock:
-    def now(self):
-        return NOW
-
-    def monotonic(self):
-        return 0.0
-
-
 class Model:
     """A provider for one test, with its waits and its pieces of text."""
 
@@ -52,7 +45,9 @@ class Model:
         self.waits = []
         self.deltas = []
         settings = {"base_url": server.base_url, "model": "test-model", "api_key": Secret(KEY)} | settings
-        self.provider = OpenAIProvider(ProviderSettings(kind="openai", **settings), clock=Clock(), sleep=self._wait)
+        self.provider = OpenAIProvider(
+            ProviderSettings(kind="openai", **settings), clock=FrozenClock(NOW), sleep=self._wait
+        )
 
     async def _wait(self, seconds):
         self.waits.append(seconds)

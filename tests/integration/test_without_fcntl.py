@@ -8,24 +8,12 @@ import pytest
 from selection import campaign
 
 PACKAGES = [
-    "beaver_hostspecs",
-    "beaver_toolkit",
-    "beaver_hooks",
-    "beaver_hooks.cli",
-    "beaver_hooks_curated",
-    "beaver_hooks_gateway",
-    "beaver_hooks_local",
-    "beaver_tally",
-]
+    "beaver_hostspecs", "beaver_toolkit", "beaver_hooks", "beaver_hooks.cli", "beaver_hooks_curated",
+    "beaver_hooks_gateway", "beaver_hooks_local", "beaver_tally",
+]  # fmt: skip
 FRAMEWORKS = (
-    "agent_framework",
-    "claude_agent_sdk",
-    "google_adk",
-    "langchain",
-    "openai_agents",
-    "pydantic_ai",
-    "strands",
-)
+    "agent_framework", "claude_agent_sdk", "google_adk", "langchain", "openai_agents", "pydantic_ai", "strands",
+)  # fmt: skip
 EVERY_MODULE = """
 import importlib, pkgutil
 from importlib import import_module

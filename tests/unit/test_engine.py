@@ -6,6 +6,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from unit.gated_plugin import Gated
 
 from beaver_hooks import runtime as module
 from beaver_hooks.audit.trail import Trail
@@ -35,28 +36,6 @@ def make_host(make_host, sink, clock):
         return make_host(plugins, settings, sinks=[sink, *sinks], clock=clock)
 
     return make
-
-
-class Gated(RecordingPlugin):
-    """Waits in some of its hooks until its gate is open; remembers where it was cancelled."""
-
-    def __init__(self, *hooks, contribution=None, rules=(), **deadlines):
-        super().__init__(
-            contribution, info=PluginInfo(version="0", contract="1.0", rules=rules, deadlines=Deadlines(**deadlines))
-        )
-        self.gate = asyncio.Event()
-        self.hooks = hooks
-        self.cancelled, self.ended = [], []
-
-    async def answer(self, call):
-        if call.hook in self.hooks:
-            try:
-                await self.gate.wait()
-            except asyncio.CancelledError:
-                self.cancelled.append(call.hook)
-                raise
-        self.ended.append(call.hook)
-        return await super().answer(call)
 
 
 def hooks_of(plugin):

@@ -3,15 +3,14 @@
 import asyncio
 import gc
 import json
-import os
 import subprocess
 import sys
 import textwrap
 import threading
-import warnings
 
 import attrs
 import pytest
+from processes import in_child
 
 from beaver_hooks import Host
 from beaver_hooks.audit.trail import Trail
@@ -207,27 +206,6 @@ def test_another_loop_is_refused(make_host):
     other.close()
 
     assert [OTHER_LOOP] * 3 == said
-
-
-def in_child(function):
-    """Return what `function` returns or raises in a forked child, as text."""
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        # Python warns of forking with threads, which this helper does on purpose.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if not child:
-        try:
-            said = repr(function())
-        except BaseException as error:
-            said = f"{type(error).__name__}: {error}"
-        os.write(writing, said.encode())
-        os._exit(7)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        said = pipe.read()
-    assert 7 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return said
 
 
 async def test_a_forked_child_is_refused(make_host):

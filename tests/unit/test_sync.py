@@ -4,16 +4,15 @@ import asyncio
 import contextlib
 import contextvars
 import gc
-import os
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from processes import in_child
 
 from beaver_hooks import Host, SyncHost
 from beaver_hooks.config import Config
@@ -358,27 +357,6 @@ def test_an_inner_host_belongs_to_its_own_thread(make_host):
     host = make_host()
     with host, pytest.raises(WrongLoop):
         host._host.health()
-
-
-def in_child(function):
-    """Return what `function` returns or raises in a forked child, as text."""
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        # Python warns of forking with threads, which this helper does on purpose.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if not child:
-        try:
-            said = repr(function())
-        except BaseException as error:
-            said = f"{type(error).__name__}: {error}"
-        os.write(writing, said.encode())
-        os._exit(7)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        said = pipe.read()
-    assert 7 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return said
 
 
 def test_a_forked_child_is_refused(make_host):

@@ -2,37 +2,16 @@
 
 import asyncio
 import socket
-import threading
 
 import httpcore
+import name_lookups
 import pytest
 
 from beaver_toolkit import http_backend
 from beaver_toolkit.dns import Resolver, look_up
 from beaver_toolkit.http_backend import Backend, connect_first
 
-
-class Lookups:
-    """A system that knows some names and hangs over others."""
-
-    def __init__(self, **known):
-        self.known, self.asked, self.going = known, [], threading.Event()
-
-    def __call__(self, host, port, *_, **__):
-        self.asked.append(host)
-        if host == "hangs.example":
-            self.going.wait()
-        if host not in self.known:
-            raise socket.gaierror(socket.EAI_NONAME, "unknown")
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in self.known[host]]
-
-
-@pytest.fixture
-def lookups(monkeypatch):
-    made = Lookups(**{"gateway.example": ["127.0.0.1"], "two.example": ["127.0.0.2", "127.0.0.1", "127.0.0.2"]})
-    monkeypatch.setattr(socket, "getaddrinfo", made)
-    yield made
-    made.going.set()
+lookups = pytest.fixture(name="lookups")(name_lookups.patched)
 
 
 class Stream(httpcore.AsyncNetworkStream):

@@ -13,6 +13,7 @@ import pytest
 from beaver_toolkit.locks import LocksMissing
 from beaver_toolkit.queries import Queries
 from beaver_toolkit.sqlite import connections
+from beaver_toolkit.sqlite.connection_set import MOST_READERS, ConnectionSet
 from beaver_toolkit.sqlite.connections import Immediate, connect, integrity_problems, make_durable
 from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.errors import DatabaseError, category_of, translated
@@ -20,7 +21,6 @@ from beaver_toolkit.sqlite.files import back_up, drop_backups, make, sweep
 from beaver_toolkit.sqlite.lease import Lease
 from beaver_toolkit.sqlite.lease_lock import is_leased
 from beaver_toolkit.sqlite.migrations import migrate, version_of
-from beaver_toolkit.sqlite.opening import MOST_READERS, Opening
 
 FIRST = "CREATE TABLE notes (text TEXT NOT NULL) STRICT"
 SECOND = "ALTER TABLE notes ADD COLUMN author TEXT"
@@ -293,8 +293,8 @@ def test_drafts_of_killed_processes_are_swept(path):
 
 
 @pytest.fixture
-def opening(path):
-    """An opening of a database for reading, and the connections that it opened."""
+def reading(path):
+    """Make a set of connections for reading, and a list of those that it opens."""
     opened = []
 
     def open_one():
@@ -304,11 +304,11 @@ def opening(path):
     Database.open(path, [FIRST]).close()
     first, lease = Lease.open(path, lambda: connect(path), seconds=1)
     first.close()
-    return Opening(lease, open_one), opened
+    return ConnectionSet(lease, open_one), opened
 
 
 def is_closed(connection):
-    """Whether a connection was closed."""
+    """Return whether a connection was closed."""
     try:
         connection.execute("SELECT 1")
     except apsw.ConnectionClosedError:
@@ -316,9 +316,9 @@ def is_closed(connection):
     return False
 
 
-def test_readers_are_lent_and_kept(opening):
+def test_readers_are_lent_and_kept(reading):
     """A returned reader is lent again, a lent one is not."""
-    pool, opened = opening
+    pool, opened = reading
     with pool.reading() as first:
         pass
     with pool.reading() as again, pool.reading() as second:
@@ -326,9 +326,9 @@ def test_readers_are_lent_and_kept(opening):
     assert ([False, False], True) == ([is_closed(each) for each in opened], MOST_READERS > 2)
 
 
-def test_an_opening_that_is_retired(opening, path):
-    """Its idle readers are closed at once, a lent one on its return, which ends the lease; no more are lent."""
-    pool, opened = opening
+def test_connections_that_are_retired(reading, path):
+    """Idle readers are closed at once, a lent one on its return, which ends the lease; no more are lent."""
+    pool, opened = reading
     with pool.reading() as lent:
         with pool.reading():
             pass
@@ -340,9 +340,9 @@ def test_an_opening_that_is_retired(opening, path):
     assert ([True, True], False) == ([is_closed(each) for each in opened], is_leased(path))
 
 
-def test_a_reader_that_failed_is_not_used_again(opening):
+def test_a_reader_that_failed_is_not_used_again(reading):
     """A connection whose block raised is closed, and another one is lent."""
-    pool, opened = opening
+    pool, opened = reading
     with pytest.raises(ZeroDivisionError), pool.reading():
         raise ZeroDivisionError
     with pool.reading() as second:

@@ -10,6 +10,7 @@ import shutil
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from notes_database import SCRIPTS, add, beside, opened, refusal
 
 from beaver_toolkit.sqlite import lease
 from beaver_toolkit.sqlite.connections import connect
@@ -17,7 +18,6 @@ from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.errors import DatabaseError
 from beaver_toolkit.sqlite.losses import Loss, accept_losses, drop_damaged_logs, losses_of
 
-SCRIPTS = ["CREATE TABLE notes (text TEXT NOT NULL) STRICT"]
 FILES = ("notes.db", "notes.db-wal", "notes.db-shm", ".notes.db.commits", ".notes.db.open.lock")
 COUNT = 8
 FRAME = 4096 + 24
@@ -31,15 +31,6 @@ def path(tmp_path):
 @pytest.fixture(autouse=True)
 def _no_patience(monkeypatch):
     monkeypatch.setattr(lease, "DOUBT_SECONDS", 0.05)
-
-
-def opened(path):
-    return contextlib.closing(Database.open(path, SCRIPTS))
-
-
-def add(database, text):
-    with database.transaction() as connection:
-        connection.execute("INSERT INTO notes VALUES (?)", (text,))
 
 
 def written(database, count=COUNT):
@@ -56,10 +47,6 @@ def texts_in(path):
         return texts(database)
 
 
-def beside(path, ending):
-    return path.with_name(f"{path.name}{ending}")
-
-
 def copied(path, to):
     """Copy all files of a database to another folder, as they are, as a crash leaves them; return the copy."""
     to.mkdir()
@@ -74,15 +61,6 @@ def crashed(path, to, count=COUNT):
     with opened(path) as database:
         written(database, count)
         return copied(path, to)
-
-
-def refusal(call):
-    """Return the category of the error that a call raises; nothing if it raises none."""
-    try:
-        call()
-    except DatabaseError as error:
-        return error.category
-    return ""
 
 
 def flip(file, place, bit=0):

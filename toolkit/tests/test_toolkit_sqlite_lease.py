@@ -7,13 +7,11 @@ import os
 import shutil
 
 import pytest
+from notes_database import SCRIPTS, add, beside, opened, refusal
 
 from beaver_toolkit.sqlite import lease
 from beaver_toolkit.sqlite.connections import connect
 from beaver_toolkit.sqlite.database import Database
-from beaver_toolkit.sqlite.errors import DatabaseError
-
-SCRIPTS = ["CREATE TABLE notes (text TEXT NOT NULL) STRICT"]
 
 
 @pytest.fixture
@@ -27,31 +25,9 @@ def _no_patience(monkeypatch):
     monkeypatch.setattr(lease, "RESCUE_SECONDS", 0.05)
 
 
-def opened(path):
-    return contextlib.closing(Database.open(path, SCRIPTS))
-
-
-def add(database, text):
-    with database.transaction() as connection:
-        connection.execute("INSERT INTO notes VALUES (?)", (text,))
-
-
-def refusal(call):
-    """Return the category of the error that a call raises; nothing if it raises none."""
-    try:
-        call()
-    except DatabaseError as error:
-        return error.category
-    return ""
-
-
 def texts(path):
     with opened(path) as database:
         return [text for (text,) in database.connection.execute("SELECT text FROM notes ORDER BY rowid")]
-
-
-def beside(path, ending):
-    return path.with_name(f"{path.name}{ending}")
 
 
 def removed(file, _):

@@ -29,6 +29,9 @@ NOT_YOURS = "This caller may not name it; leave it out."
 _FILLED_IN = (Filters, Owner)
 """Records that `decode` puts into a request itself; no transport may."""
 
+_GIVEN_BY_STORE = "uid"
+"""The field of a new memory that only the owner's own import names: see `store/uids.py`."""
+
 
 def decode(operation: Operation[T, Any], fields: Mapping[str, Any], source: Source) -> T:
     """Return the request that the fields describe, for its source.
@@ -96,9 +99,11 @@ def _fill(body: dict[str, Any], operation: Operation[Any, Any], source: Source) 
 
 
 def _sign(body: dict[str, Any], operation: Operation[Any, Any], source: Source) -> Iterator[Problem]:
-    """Put the writer where the request names none; yield the fields in which a model names the user or capture."""
+    """Put the writer where the request names none; yield each uid, and where a model names the user or capture."""
     writer = USER if source.caller is Caller.OWNER else AGENT
     for path, record in _written(body, operation):
+        if _GIVEN_BY_STORE in record:
+            yield Problem(code="not_yours", field=f"{path}{_GIVEN_BY_STORE}", sentence=NOT_YOURS)
         given = record.setdefault("source", writer)
         if source.caller is Caller.MODEL and isinstance(given, str) and is_reserved(given):
             yield Problem(code="not_yours", field=f"{path}source", sentence=NOT_YOURS)

@@ -1,21 +1,19 @@
 """Adds the memories of a copied database that another one lacks. Blocking.
 
-In the database that the copy was made of, ids say which memories are the same: one that was changed there stays
-changed, and one that was forgotten stays forgotten. In any other database a memory is the same by its words, owner and
-place. An added memory gets a new id, and its history begins anew.
+A memory is the same by its uid, else by its words, owner and place. One that was forgotten stays forgotten; one that
+was changed in the database that the copy was made of stays changed. An added memory keeps its uid; its id and its
+history are new.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-
-import attrs
 
 from beaver_hostspecs import RestoreReport
 from beaver_memory.filters import Filters
 from beaver_memory.records import Memory, Owner
-from beaver_memory.runtime.migration_rows import PAGE, changed_rows, rows_by_id
+from beaver_memory.runtime.migration_rows import PAGE, changed_rows
 from beaver_memory.search.terms import Analyser
 from beaver_memory.store.bounds import LARGEST
 from beaver_memory.store.protocol import IndexRow
@@ -26,29 +24,6 @@ MOST_NAMED = 20
 """Conflicts that are named; the others are counted."""
 
 FORGOTTEN, CHANGED = "was forgotten since, and stays forgotten", "was changed since, and stays as it is"
-
-
-@attrs.frozen
-class Known:
-    """Finds the memories of an owner that two databases share by their ids."""
-
-    copy: SqliteStore
-    store: SqliteStore
-    filters: Filters
-    rows: Mapping[int, IndexRow]
-
-    def row(self, copied: IndexRow) -> IndexRow | None:
-        """Return the row of the same memory in the database, or `None`.
-
-        A database that was restored from an older copy has given ids to other memories since, at other moments.
-        """
-        here = self.rows.get(copied.id)
-        if here is None or here.gone or here.updated == copied.updated:
-            return here
-        return here if self._added(self.store, copied.id) == self._added(self.copy, copied.id) else None
-
-    def _added(self, store: SqliteStore, id_: int) -> datetime | None:
-        return next((change.at for change in store.history(id_, self.filters)), None)
 
 
 class Merge:
@@ -89,9 +64,9 @@ class Merge:
         writer = Writer(store, Analyser())
         is_same = copy.identity == store.identity
         for owner in copy.known_owners():
-            filters = Filters(owners=(owner,), lapsed=True, now=self._now)
-            known = Known(copy, store, filters, rows_by_id(store, owner) if is_same else {})
-            for page in self._pages(copy, owner, known):
+            rows = {row.uid: row for row in changed_rows(store, owner)}
+            ids = [each.id for each in changed_rows(copy, owner) if not self._is_known(each, rows, is_same=is_same)]
+            for page in self._pages(copy, owner, ids):
                 items = [writer.analysed(memory) for memory in page]
                 lacking = [
                     item for item, there in zip(items, store.knows(items, now=self._now), strict=True) if not there
@@ -102,20 +77,20 @@ class Merge:
                 self._counts["added"] += len(lacking) if dry else sum(each.outcome == "stored" for each in kept)
             self._summaries(copy, store, owner, dry=dry)
 
-    def _pages(self, copy: SqliteStore, owner: Owner, known: "Known") -> Iterator[list[Memory]]:
-        """Yield the memories of an owner that are not known by their ids."""
-        ids = [row.id for row in changed_rows(copy, owner) if not row.gone and not self._is_known(row, known)]
+    def _pages(self, copy: SqliteStore, owner: Owner, ids: Sequence[int]) -> Iterator[list[Memory]]:
+        filters = Filters(owners=(owner,), lapsed=True, now=self._now)
         for start in range(0, len(ids), PAGE):
-            yield copy.get(ids[start : start + PAGE], known.filters)
+            yield copy.get(ids[start : start + PAGE], filters)
 
-    def _is_known(self, row: IndexRow, known: "Known") -> bool:
-        here = known.row(row)
-        if here is None:
-            return False
+    def _is_known(self, row: IndexRow, rows: Mapping[bytes, IndexRow], *, is_same: bool) -> bool:
+        """Count a memory that is known by its uid; `is_same` in the database that the copy was made of."""
+        here = rows.get(row.uid)
+        if row.gone or here is None:
+            return row.gone
         if here.gone:
-            self._conflicts.append(f"Memory {row.id} {FORGOTTEN}.")
-        elif here.updated != row.updated:
-            self._conflicts.append(f"Memory {row.id} {CHANGED}.")
+            self._conflicts.append(f"Memory {here.id} {FORGOTTEN}.")
+        elif is_same and here.updated != row.updated:
+            self._conflicts.append(f"Memory {here.id} {CHANGED}.")
         else:
             self._counts["present"] += 1
         return True

@@ -145,9 +145,9 @@ def _tags(memory: Memory) -> tuple[str, ...]:
 
 
 def _new(memory: Memory, **fields: Any) -> NewMemory:
-    """Return a new memory with the fields of a stored one."""
+    """Return a new memory with the fields of a stored one, but its uid."""
     same = {each.name: getattr(memory, each.name) for each in attrs.fields(NewMemory)}
-    return NewMemory(**(same | fields))
+    return NewMemory(**(same | {"uid": ""} | fields))
 
 
 def _correction(old: Memory, request: CorrectRequest, now: datetime) -> NewMemory:

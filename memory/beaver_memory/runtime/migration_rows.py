@@ -116,7 +116,7 @@ def is_copied(part: Part, row: IndexRow) -> bool:
 def digest_of_copy(copy: MemoryCopy) -> bytes:
     """Return the digest of everything that a memory consists of."""
     memory = None if copy.memory is None else attrs.astuple(copy.memory, recurse=False)
-    row = (copy.row.id, copy.row.version, copy.row.gone, copy.row.terms, copy.row.length)
+    row = (copy.row.id, copy.row.uid, copy.row.version, copy.row.gone, copy.row.terms, copy.row.length)
     changes = [(each.event, each.at, sorted(each.old.items()), sorted(each.new.items())) for each in copy.history]
     return hashlib.sha256(repr((memory, row, copy.added_at, changes)).encode("utf-8", "replace")).digest()
 

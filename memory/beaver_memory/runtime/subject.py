@@ -30,7 +30,7 @@ MOST = 1_000_000
 ROUNDS = 3
 """How often an erasure looks for data that other processes wrote meanwhile."""
 
-INTERNAL = frozenset({"hash", "owner", "token_count"})
+INTERNAL = frozenset({"hash", "owner", "token_count", "uid"})
 """Fields of a memory that tell nothing about the person."""
 
 OTHER_PROJECTS = (

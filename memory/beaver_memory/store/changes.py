@@ -13,7 +13,10 @@ from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.rows import ANALYSED, EMBEDDED, clean, stored
 
-_FIXED = frozenset({"id", "owner", "hash", "token_count", "updated_at", "deleted_at"})
+LINKS = ("superseded_by", "doubted_by")
+"""Fields that name another memory by its id."""
+
+_FIXED = frozenset({"id", "uid", "owner", "hash", "token_count", "updated_at", "deleted_at"})
 CHANGEABLE = frozenset(each.name for each in attrs.fields(Memory)) - _FIXED
 
 
@@ -64,18 +67,19 @@ def view_of(item: Analysed, filters: Filters) -> Filters:
 
 
 def renumbered(memory: Memory, offset: int) -> Memory:
-    """Return a memory as another database numbers it: its id and that of its successor raised by an offset."""
-    return attrs.evolve(memory, id=memory.id + offset, **_renumbered({"superseded_by": memory.superseded_by}, offset))
+    """Return a memory as another database numbers it: its id and those of its links raised by an offset."""
+    links = {name: getattr(memory, name) for name in LINKS}
+    return attrs.evolve(memory, id=memory.id + offset, **renumbered_fields(links, offset))
 
 
 def renumbered_change(change: Change, offset: int) -> Change:
     """Return an entry of the history of a memory that another database numbers otherwise."""
-    return attrs.evolve(change, old=_renumbered(change.old, offset), new=_renumbered(change.new, offset))
+    return attrs.evolve(change, old=renumbered_fields(change.old, offset), new=renumbered_fields(change.new, offset))
 
 
-def _renumbered(fields: Mapping[str, Any], offset: int) -> dict[str, Any]:
-    successor = fields.get("superseded_by")
-    return dict(fields) if successor is None else {**fields, "superseded_by": successor + offset}
+def renumbered_fields(fields: Mapping[str, Any], offset: int) -> dict[str, Any]:
+    """Return fields of a memory with the ids of its links raised by an offset."""
+    return {name: value + offset if name in LINKS and value is not None else value for name, value in fields.items()}
 
 
 def later_end(one: datetime | None, other: datetime | None) -> datetime | None:

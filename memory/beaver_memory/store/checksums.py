@@ -6,16 +6,14 @@ The checksum of a memory is the CRC-32 of these bytes, with `last_accessed_at` c
    lengths of `hash` and of `terms` follow, as integers of eight bytes.
 2. tenant and user of the owner, then the texts of `TEXTS`, in UTF-8, with NUL between all of them. No stored text holds
    NUL.
-3. the bytes of `hash`, then of `terms`.
-4. for each column that a later version has added, in order of names, unless it has its empty default: NUL, its name,
-   NUL, and its text; of a number, its digits. So a new column changes no checksum of the rows that do not use it.
+3. the bytes of `uid`, `hash` and `terms`.
 
 Values have their stored form (`rows.stored`): moments in microseconds, lists as JSON texts, an empty list as `[]`. A
 CRC-32 detects every change of up to 32 bits in a row, and misses one of 2^32 other changes.
 """
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from zlib import crc32
 
@@ -34,6 +32,8 @@ NUMBERS = (
     "updated_at",
     "mention_count",
     "token_count",
+    "superseded_by",
+    "doubted_by",
     "length",
     "confidence",
     "importance",
@@ -56,66 +56,36 @@ TEXTS = (
     "summary",
     "facts",
     "narrative",
+    "evidence",
 )
-BLOBS = ("hash", "terms")
-ADDED_TEXTS = ("evidence",)
-ADDED = (*ADDED_TEXTS, "superseded_by")
-"""Columns that later versions have added, in order of names: texts, and numbers or `None`."""
-
-CHECKED = (*NUMBERS, "last_accessed_at", *BLOBS, *TEXTS, *ADDED)
+BLOBS = ("uid", "hash", "terms")
+CHECKED = (*NUMBERS, "last_accessed_at", *BLOBS, *TEXTS)
 """The columns of a memory in the order in which `memory_checksum` takes their values."""
 
-_HEAD = struct.Struct("<11q2d2q")
+_HEAD = struct.Struct("<13q2d2q")
 _NONE = -(2**63)
 _ACCESS = len(NUMBERS)
 _FIRST_TEXT = _ACCESS + 1 + len(BLOBS)
-_FIRST_ADDED = _FIRST_TEXT + len(TEXTS)
 _PAIR = struct.Struct("<2q")
 
 
-def memory_checksum(owner: Owner, values: Sequence[Any], added: Mapping[str, str] | None = None) -> int:
+def memory_checksum(owner: Owner, values: Sequence[Any]) -> int:
     """Return the checksum of a memory, a signed integer of 64 bits.
 
     Args:
         owner: the owner of the memory.
-        values: the values of the columns `CHECKED`, in their order and stored form. Texts may be their UTF-8 bytes. A
-            database of an earlier version has none of `ADDED`.
-        added: further columns, by name; an empty text is the default.
+        values: the values of the columns `CHECKED`, in their order and stored form. Texts may be their UTF-8 bytes.
 
     Raises:
         DamagedRow: a value has a type that its column never has.
     """
     try:
-        texts = values[_FIRST_TEXT:_FIRST_ADDED]
+        texts = values[_FIRST_TEXT:]
         joined = b"\0".join(texts) if isinstance(texts[0], bytes) else "\0".join(texts).encode()
-        found = crc_of(values[:_ACCESS], owner_part(owner), joined, values[_ACCESS + 1], values[_ACCESS + 2])
-        found = with_added(found, values[_FIRST_ADDED:])
+        found = crc_of(values[:_ACCESS], owner_part(owner), joined, values[_ACCESS + 1 : _FIRST_TEXT])
     except (struct.error, TypeError, ValueError, AttributeError) as error:
         raise DamagedRow("a value of another type") from error
-    for name in sorted(added or ()):
-        if text := (added or {})[name]:
-            found = crc32(f"\0{name}\0{text}".encode(), found)
     return found ^ access_part(values[_ACCESS])
-
-
-def with_added(found: int, values: Sequence[str | bytes | int | None]) -> int:
-    """Return a checksum continued with the values of `ADDED`; an empty text and `None` change nothing.
-
-    Raises:
-        TypeError: a value has a type that its column never has.
-    """
-    for name, value in zip(ADDED, values, strict=False):
-        if data := _text_bytes(value) if name in ADDED_TEXTS else _number_bytes(value):
-            found = crc32(f"\0{name}\0".encode() + data, found)
-    return found
-
-
-def _text_bytes(value: Any) -> bytes:
-    return value if isinstance(value, bytes) else str.encode(value)
-
-
-def _number_bytes(value: Any) -> bytes:
-    return b"" if value is None else int.__repr__(value).encode()
 
 
 def access_part(moment: int | None) -> int:
@@ -155,22 +125,19 @@ def owner_part(owner: Owner) -> bytes:
     return f"{cleaned(owner.tenant)}\0{cleaned(owner.user)}\0".encode()
 
 
-def crc_of(numbers: Sequence[Any], owner: bytes, texts: bytes, hash_: bytes, terms: bytes) -> int:
+def crc_of(numbers: Sequence[Any], owner: bytes, texts: bytes, blobs: Sequence[bytes]) -> int:
     """Return the CRC-32 of a memory, for a reader that has the parts of its row: see `memory_checksum`.
 
     Args:
         numbers: the values of the columns `NUMBERS`.
         owner: the result of `owner_part`.
         texts: the texts in UTF-8, with NUL between them.
-        hash_: the hash.
-        terms: the terms.
+        blobs: the values of the columns `BLOBS`.
 
     Raises:
         struct.error, TypeError: a value has a type that its column never has.
     """
-    id_, pinned, created, expires, start, end, deleted, updated, mentions, tokens, length, confidence, importance = (
-        numbers
-    )
+    id_, pinned, created, expires, start, end, deleted, updated, mentions, tokens, successor, doubt, *rest = numbers
     head = _HEAD.pack(
         id_,
         pinned,
@@ -182,10 +149,10 @@ def crc_of(numbers: Sequence[Any], owner: bytes, texts: bytes, hash_: bytes, ter
         updated,
         mentions,
         tokens,
-        length,
-        confidence,
-        importance,
-        len(hash_),
-        len(terms),
+        _NONE if successor is None else successor,
+        _NONE if doubt is None else doubt,
+        *rest,
+        len(blobs[1]),
+        len(blobs[2]),
     )
-    return crc32(b"".join((head, owner, texts, hash_, terms)))
+    return crc32(b"".join((head, owner, texts, *blobs)))

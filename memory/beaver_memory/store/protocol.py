@@ -75,6 +75,8 @@ class IndexRow:
         updated: likewise; for a forgotten memory, when it was forgotten.
         mentions, importance, confidence: for ranking.
         pinned: likewise.
+        uid: its name in every copy of it, 16 bytes; a forgotten memory has it, too.
+        doubted_by: a newer memory that may hold in its place.
     """
 
     id: int
@@ -94,6 +96,8 @@ class IndexRow:
     importance: float = 0.5
     confidence: float = 1.0
     pinned: bool = False
+    uid: bytes = field(default=b"", repr=False)
+    doubted_by: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -112,14 +116,18 @@ class MemoryStore(Protocol):
     """Keeps memories."""
 
     def add(self, items: Sequence[Analysed], *, now: datetime) -> list[int]:
-        """Store memories in one transaction; return their ids, in order."""
+        """Store memories in one transaction; return their ids, in order.
+
+        A memory without a uid, or with that of another memory of its tenant, gets a new one.
+        """
 
     def remember(self, items: Sequence[Analysed], *, now: datetime, mention: bool) -> list[Kept]:
         """Store memories that the store does not hold yet, in one transaction; return the outcome of each, in order.
 
         A stored memory is the same if it has the same words, owner, store, agent, scope, project or session of that
-        scope, and time of validity. The same memory is mentioned once more if `mention`, and expires at the later of
-        both ends.
+        scope, and time of validity; or the same owner and uid. The same memory is mentioned once more if `mention`,
+        and expires at the later of both ends. The uid of a forgotten memory, or of another owner's, is replaced by a
+        new one, as in `add`.
         """
 
     def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
@@ -157,7 +165,7 @@ class MemoryStore(Protocol):
     def forget(self, ids: Sequence[int], filters: Filters, *, now: datetime) -> list[int]:
         """Erase text, terms, embeddings and the texts in the history of visible memories; return their ids.
 
-        A memory that names a forgotten one in `superseded_by` names none from then on, and stays ended.
+        A memory that names a forgotten one in `superseded_by` or `doubted_by` names none from then on; it stays ended.
         """
 
     def drop_evidence(self, owner: Owner, turns: Collection[str], *, now: datetime) -> int:

@@ -74,6 +74,7 @@ def memory_of(row: Iterable[Any], owners: Mapping[int, Owner]) -> Memory:
         for name in _LISTS:
             values[name] = () if values[name] == "[]" else unpacked(values[name])
         values["pinned"] = values["pinned"] == 1
+        values["uid"] = values["uid"].hex()
         values["hash"] = values["hash"].hex()
         values["store"] = _STORES[values["store"]]
         values["owner"] = owners[values["owner"]]
@@ -96,7 +97,7 @@ def text_of(title: str, narrative: str, facts: Sequence[str]) -> str:
     return "\n".join(part for part in (title, narrative, *facts) if part)
 
 
-def new_row(item: Analysed, owner: int, version: int, now: int) -> tuple[Any, ...]:
+def new_row(item: Analysed, owner: int, version: int, now: int, uid: bytes) -> tuple[Any, ...]:
     """Return the values of the statement `add_memory` for a new memory."""
     new = item.memory
     title, narrative, facts = cleaned(new.title), cleaned(new.narrative), new.facts and cleaned_all(new.facts)
@@ -117,6 +118,7 @@ def new_row(item: Analysed, owner: int, version: int, now: int) -> tuple[Any, ..
         now,
         now,
         estimate_tokens(text_of(title, narrative, facts) if narrative or facts else title),
+        uid,
         digest_of(title, facts),
         item.length,
         item.terms,
@@ -134,8 +136,8 @@ def new_row(item: Analysed, owner: int, version: int, now: int) -> tuple[Any, ..
 
 def checksum_of_new(owner: Owner, id_: int, row: Sequence[Any]) -> int:
     """Return the checksum of a new memory with the values of `new_row`."""
-    numbers = (id_, row[11], *row[14:18], None, row[19], 1, row[20], row[22], row[12], row[13], None)
-    return memory_checksum(owner, (*numbers, row[21], row[23], *row[2:11], *row[24:]))
+    numbers = (id_, row[11], *row[14:18], None, row[19], 1, row[20], None, None, row[23], row[12], row[13], None)
+    return memory_checksum(owner, (*numbers, *row[21:23], row[24], *row[2:11], *row[25:]))
 
 
 def checksum_of(memory: Memory, length: int, terms: bytes) -> int:
@@ -145,10 +147,10 @@ def checksum_of(memory: Memory, length: int, terms: bytes) -> int:
     return memory_checksum(memory.owner, values)
 
 
-def checksum_of_forgotten(owner: Owner, id_: int, created: int, now: int) -> int:
+def checksum_of_forgotten(owner: Owner, id_: int, uid: bytes, created: int, now: int) -> int:
     """Return the checksum of the row of a memory that was forgotten at a moment."""
-    numbers = (id_, 0, created, None, None, None, now, now, 1, 0, 0, 0.0, 0.0, None)
-    return memory_checksum(owner, (*numbers, b"", b"", *("[]" if name in _LISTS else "" for name in TEXTS)))
+    numbers = (id_, 0, created, None, None, None, now, now, 1, 0, None, None, 0, 0.0, 0.0, None)
+    return memory_checksum(owner, (*numbers, uid, b"", b"", *("[]" if name in _LISTS else "" for name in TEXTS)))
 
 
 def stored(name: str, value: Any) -> Any:
@@ -157,7 +159,7 @@ def stored(name: str, value: Any) -> Any:
         return packed(value)
     if name in _MOMENTS or name in _MAYBE_MOMENTS:
         return micros_or_none(value)
-    if name == "hash":
+    if name in {"hash", "uid"}:
         return bytes.fromhex(value)
     if name == "pinned":
         return int(value)
@@ -193,7 +195,7 @@ def index_row_of(row: Sequence[Any]) -> IndexRow:
     """Return the index row of the memory that a row of the statement `changed_memories` holds."""
     id_, version, deleted, terms, length, store, type_, scope, project, session, agent, source, speaker = row[:13]
     if deleted is not None:
-        return IndexRow(id=id_, version=version, gone=True, updated=seconds(deleted, 0.0))
+        return IndexRow(id=id_, version=version, uid=row[25], gone=True, updated=seconds(deleted, 0.0))
     tags, files, people, created, updated, expires, valid_from, valid_until = row[13:21]
     columns = (store, type_, scope, project, session, agent, source)
     return IndexRow(
@@ -213,4 +215,6 @@ def index_row_of(row: Sequence[Any]) -> IndexRow:
         importance=row[22],
         confidence=row[23],
         pinned=bool(row[24]),
+        uid=row[25],
+        doubted_by=row[26],
     )

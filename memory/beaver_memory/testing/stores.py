@@ -19,6 +19,7 @@ from beaver_memory.testing.store_cases import (
     tenants,
     texts,
     turn_queue,
+    uids,
     upsert,
 )
 from beaver_memory.testing.store_cases.kit import Disagreement, OpenStore, StoreCase, case_of
@@ -28,6 +29,7 @@ STORE_CASES: tuple[StoreCase, ...] = tuple(
     for check in (
         *memories.CASES,
         *upsert.CASES,
+        *uids.CASES,
         *filters.CASES,
         *changes.CASES,
         *supersession.CASES,

@@ -182,6 +182,20 @@ def test_json_lines_are_added_and_come_back(here, tmp_path):
     )
 
 
+def test_a_line_with_a_known_uid_is_the_same_memory(here):
+    """A line whose uid is there adds no memory, whatever it says; a uid of another form is refused."""
+    here("add", "One")
+    uid = here("show", 1, "--json").json["memories"][0]["uid"]
+    again = here("add", "--json-lines", stdin=json.dumps({"title": "Two", "uid": uid}))
+    wrong = here("add", "--json-lines", stdin=json.dumps({"title": "Two", "uid": uid.upper() + "0"}))
+
+    assert (Ran(out="1\n", err="", code=0), ["One"]) == (
+        again,
+        [json.loads(line)["title"] for line in here("export").out.splitlines()],
+    )
+    assert (2, True) == (wrong.code, "`uid` has a wrong type or value" in wrong.err)
+
+
 def test_what_has_the_same_title_comes_back(here, tmp_path):
     """Memories that differ only in narrative or project are all exported and all imported."""
     sent = [{"title": "How to deploy", "narrative": said} for said in ("Use blue.", "Use green.")]

@@ -9,8 +9,8 @@ import sys
 from datetime import UTC, datetime, timedelta
 
 import apsw
-import numpy as np
 import pytest
+from letters import Letters
 
 from beaver_hooks import Host
 from beaver_hooks.audit.memory_sink import MemorySink
@@ -19,7 +19,6 @@ from beaver_hooks.config.model import Memory
 from beaver_hooks_local import make_plugin
 from beaver_hostspecs import CommandContext, Scope
 from beaver_hostspecs.testing import FrozenClock
-from beaver_memory.embedding.protocol import Identity
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import PersonalStoreError, StoreError
 from beaver_memory.filters import Filters
@@ -237,23 +236,6 @@ def holding(folder, text):
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.endswith("-shm")]
     needles = (text.encode(), text.lower().encode(), Analyser().query(text)[0].to_bytes(8, "little"))
     return [path.name for path in paths if any(each in path.read_bytes() for each in needles)]
-
-
-class Letters:
-    """An embedder: one dimension for each letter."""
-
-    def __init__(self, model="letters"):
-        self.identity = Identity(provider="test", model=model, dimensions=26)
-
-    def embed_query(self, text):
-        return self.embed_passages([text])[0]
-
-    def embed_passages(self, texts):
-        rows = np.array([[text.lower().count(chr(97 + place)) + 0.01 for place in range(26)] for text in texts], "f4")
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-    def close(self):
-        """Does nothing, because nothing is open."""
 
 
 KEY = Letters().identity.key

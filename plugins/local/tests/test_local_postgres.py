@@ -14,6 +14,7 @@ from urllib.parse import quote
 import postgres_server
 import psycopg
 import pytest
+from case_files import rows
 from click.testing import CliRunner
 from processes import environment, run_beaver
 
@@ -29,6 +30,7 @@ from beaver_hostspecs import CommandContext, ConfigurationError, Scope, Trust
 from beaver_hostspecs.testing import make_canary
 from beaver_memory.errors import StoreError
 
+DATA = Path(__file__).with_name("data")
 STABLE = "Billing is deployed from the branch stable."
 QUESTION = "From which branch is billing deployed?"
 WORDS = {"enabled": True, "embedding": {"provider": "none"}}
@@ -173,37 +175,7 @@ async def test_tenants(make_host, database):
 
 @pytest.mark.parametrize(
     ("section", "problem"),
-    [
-        ({"url": "postgresql://h/d"}, "store.postgres.tenant: is missing"),
-        ({"tenant": "a"}, "store.postgres.url: is missing"),
-        ({"url": "h/d", "tenant": "a"}, "store.postgres.url: must be an address like postgresql://user@host:5432/data"),
-        (
-            {"url": "postgresql://u:p/w@h/d", "tenant": "a", "allowUnencrypted": True},
-            "store.postgres.url: must be an address like postgresql://user@host:5432/database, with a host and a database;",
-        ),
-        (
-            {"url": "postgresql:///d", "tenant": "a"},
-            "store.postgres.url: must be an address like postgresql://user@host",
-        ),
-        (
-            {"url": "postgresql://localhost/d", "tenant": "a/b"},
-            "store.postgres.tenant: must be a name of 1 to 100 char",
-        ),
-        ({"url": "postgresql://localhost/d", "tenant": " "}, "store.postgres.tenant: must be a name of 1 to 100 char"),
-        ({"url": "postgresql://h/d", "tenant": "a"}, "store.postgres: `url` leads to another machine without TLS"),
-        (
-            {"url": "postgresql://localhost,h/d", "tenant": "a"},
-            "store.postgres: `url` leads to another machine without",
-        ),
-        (
-            {"url": "postgresql://h/d?sslmode=prefer", "tenant": "a"},
-            "store.postgres: `url` leads to another machine wi",
-        ),
-        (
-            {"url": "postgresql://localhost/d?host=h", "tenant": "a"},
-            "store.postgres: `url` leads to another machine wi",
-        ),
-    ],
+    rows(DATA / "refused_stores.jsonl", "section", "problem"),
 )
 def test_settings_that_do_not_fit(section, problem):
     """A wrong setting is named with its remedy; its value is not shown."""

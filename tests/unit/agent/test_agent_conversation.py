@@ -1,9 +1,11 @@
 """A conversation: prompts are answered in its session, lines with a slash are commands, and it knows how memory is."""
 
 import re
+from pathlib import Path
 
 import attrs
 import pytest
+from case_files import rows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +18,8 @@ from beaver_hooks.config import Config, LoadedConfig, Memory, Plugins
 from beaver_hooks.config.agent import AgentSettings
 from beaver_hostspecs import Command, NotAllowed, NotOffered, SystemClock, Trust
 from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingPlugin
+
+DATA = Path(__file__).with_name("data")
 
 
 async def say(words, context, _report):
@@ -112,19 +116,7 @@ async def test_a_terminal_adds_commands_of_its_own(load):
 
 @pytest.mark.parametrize(
     ("line", "expected"),
-    [
-        ("hello", []),
-        ("/", ["/exit", "/help", "/memory", "/new", "/session", "/skill"]),
-        ("/me", ["/memory"]),
-        ("/memory o", ["off", "on"]),
-        ("/memory p", ["p", "pending"]),
-        ("/memory p ", ["say"]),
-        ("/memory nope ", []),
-        ("/memory p say ", []),
-        ("/skill ", ["off", "one", "two"]),
-        ("/skill off ", ["two"]),
-        ("/nope ", []),
-    ],
+    rows(DATA / "completions.jsonl", "line", "expected"),
 )
 async def test_commands_are_completed(load, folder, line, expected):
     """The last word of a command completes to commands, plugins, their commands and skills; prompts never complete."""

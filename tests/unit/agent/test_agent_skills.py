@@ -1,8 +1,10 @@
 """Skills: read strictly, found safely, activated by name."""
 
 import os
+from pathlib import Path
 
 import pytest
+from case_files import rows
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -19,6 +21,7 @@ from beaver_hooks.agent.skills import (
     read_skill,
 )
 
+DATA = Path(__file__).with_name("data")
 REVIEW = "---\nname: review\ndescription: How we review.\n---\n\nBe kind.\n"
 
 
@@ -73,29 +76,7 @@ def test_front_matter(lines, expected, end):
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [
-        ("", "has no front matter; begin it with a line `---`"),
-        ("name: r", "has no front matter; begin it with a line `---`"),
-        ("\n---\nname: r\n---", "has no front matter; begin it with a line `---`"),
-        ("---\nname: r", "has front matter that does not end; close it with a line `---`"),
-        ("---\n---\nx", "has no usable name; add `name: a-word` to its front matter"),
-        ("---\nname: two words\n---", "has no usable name; add `name: a-word` to its front matter"),
-        ("---\nname: -x\n---", "has no usable name; add `name: a-word` to its front matter"),
-        ("---\nname: " + "x" * 65 + "\n---", "has no usable name; add `name: a-word` to its front matter"),
-        ("---\nname: a\nname: b\n---", "gives `name` twice (line 3)"),
-        (
-            "---\nname: a\ndescription: >-\n  more\n---",
-            "has a `description` of several lines (line 3); write it on one",
-        ),
-        ("---\nname: a\ndescription: b\n  more\n---", "has a `description` of several lines (line 4); write it on one"),
-        ("---\nname: a\nother\n---", "has a `name` of several lines (line 3); write it on one"),
-        ("---\nname: a\nv: 1\nother\n---", "has a line that is not `key: value` (line 4)"),
-        ("---\n  name: a\n---", "has a line that is not `key: value` (line 2)"),
-        ("---\nv: 1\nname:a\n---", "has a line that is not `key: value` (line 3)"),
-        ('---\nname: "a\n---', "has a `name` with a quote that is not closed (line 2)"),
-        ('---\nname: "a" b\n---', "has a `name` with a quote that is not closed (line 2)"),
-        ("---\nname: 'a'b'\n---", "has a `name` with a quote that is not closed (line 2)"),
-    ],
+    rows(DATA / "refused_front_matter.jsonl", "text", "problem"),
 )
 def test_front_matter_that_is_refused(text, problem):
     """The sentence names the rule and the line."""

@@ -16,21 +16,14 @@ from beaver_hooks.audit.key import KEY_FILE
 from beaver_hooks.audit.reader import TrailReader
 from beaver_hooks.audit.trail import Trail
 from beaver_hostspecs import AuditUnavailable, Personal, Secret
+from beaver_hostspecs.testing import FrozenClock
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
 
 
-class Frozen:
-    def now(self):
-        return WHEN
-
-    def monotonic(self):
-        return 0.0
-
-
 @pytest.fixture
 def trail(tmp_path):
-    trail = Trail.open(tmp_path / ".beaver", clock=Frozen())
+    trail = Trail.open(tmp_path / ".beaver", clock=FrozenClock(WHEN))
     yield trail
     trail.close()
 
@@ -295,7 +288,7 @@ def test_a_loose_key_is_audited(trail, tmp_path):
     """That others could have read the key is an event."""
     (tmp_path / ".beaver" / KEY_FILE).chmod(0o644)
 
-    other = Trail.open(tmp_path / ".beaver", clock=Frozen())
+    other = Trail.open(tmp_path / ".beaver", clock=FrozenClock(WHEN))
     other.close()
 
     assert other.tail() == [event("audit_key_tightened")]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from integration.faults_kit import BACKUP_CASES
+from integration.faults_kit import BACKUP_CASES, faulty
 from processes import Ran, environment, run_beaver
 
 from beaver_hooks.backups import archive, backup, restore
@@ -523,16 +523,7 @@ def test_an_archive_that_is_not_read_back_is_no_backup(cli, owner_home, tmp_path
 @pytest.mark.parametrize(("fault", "hook"), BACKUP_CASES, ids=str)
 def test_a_plugin_that_fails_is_a_problem_of_the_backup(cli, owner_home, install, fault, hook):
     """A plugin with files that cannot offer its backup is named, and the exit code is 1; the rest is backed up."""
-    install(
-        "faulty",
-        f"""
-        from beaver_hostspecs.testing import Fault, FaultPlugin
-        Plugin = lambda: FaultPlugin(Fault("{fault.value}"), "{hook}")
-        """,
-    )
-    folder = owner_home / "project/.beaver/plugins/faulty"
-    folder.mkdir()
-    (folder / "notes").write_text("kept")
+    install("faulty", faulty(owner_home / "project/.beaver/plugins/faulty", fault, hook))
     ran = cli("backup", owner_home / "b.zip", "--json")
 
     assert (1, 5) == (ran.code, ran.json["held"]["local"]["memories"])

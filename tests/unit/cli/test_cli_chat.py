@@ -244,18 +244,25 @@ def test_the_code_of_a_piped_conversation_is_that_of_its_first_failure(cli, inst
     assert 0 == cli("chat", "--session", "s", stdin="again\n").code
 
 
-def test_at_a_terminal_failures_are_no_exit_code(cli, configured, monkeypatch):
-    """At a terminal the conversation exits with 0, because the user has read its failures."""
-    configured()
-    lines = iter(["/nope", EOFError])
+def typing(monkeypatch, *lines):
+    """Let the user type these lines and keys, then Ctrl-D; return the prompts that stand before them."""
+    left, prompts = iter(lines), []
 
-    def typed(_prompt):
-        line = next(lines)
+    def typed(prompt):
+        prompts.append(prompt)
+        line = next(left, EOFError)
         if isinstance(line, str):
             return line
         raise line
 
     monkeypatch.setattr(builtins, "input", typed)
+    return prompts
+
+
+def test_at_a_terminal_failures_are_no_exit_code(cli, configured, monkeypatch):
+    """At a terminal the conversation exits with 0, because the user has read its failures."""
+    configured()
+    typing(monkeypatch, "/nope")
 
     assert 0 == cli("chat", terminal=True).code
 
@@ -318,15 +325,7 @@ def test_what_cannot_be_loaded_is_said(cli, configured):
 def test_ctrl_c_at_the_prompt_keeps_the_conversation(cli, configured, monkeypatch, terminal):
     """Ctrl-C at the prompt discards only that line; at a terminal the chat names the key that ends it."""
     configured()
-    lines = iter([KeyboardInterrupt, "hello", EOFError])
-
-    def typed(_prompt):
-        line = next(lines)
-        if isinstance(line, str):
-            return line
-        raise line
-
-    monkeypatch.setattr(builtins, "input", typed)
+    typing(monkeypatch, KeyboardInterrupt, "hello")
     ran = cli("chat", "--session", "s", terminal=terminal)
 
     taken = "\nThe prompt was cancelled. Ctrl-D ends the chat.\n" if terminal else "\n"
@@ -337,17 +336,7 @@ def test_what_was_said_before_is_offered(cli, configured, monkeypatch):
     """The arrow keys bring back the session's prompts of one line; the prompt of the terminal marks continued lines."""
     configured()
     cli("chat", "--session", "s", stdin="first\none\\\ntwo\nlast\n")
-    prompts = []
-    lines = iter(["a\\", "b"])
-
-    def typed(prompt):
-        prompts.append(prompt)
-        try:
-            return next(lines)
-        except StopIteration:
-            raise EOFError from None
-
-    monkeypatch.setattr(builtins, "input", typed)
+    prompts = typing(monkeypatch, "a\\", "b")
     readline.clear_history()
     ran = cli("chat", "--session", "s", terminal=True)
     offered = [readline.get_history_item(at + 1) for at in range(readline.get_current_history_length())]
@@ -436,20 +425,6 @@ async def test_ctrl_c_takes_back_the_turn_and_keeps_the_session(configured):
     assert (0, ["hello"], ["hello", "Good morning"]) == (code, second, await said(path))
 
 
-def typing(monkeypatch, *lines):
-    """Let the user type these lines, then Ctrl-D."""
-    left = iter(lines)
-
-    def typed(_prompt):
-        try:
-            return next(left)
-        except StopIteration:
-            raise EOFError from None
-
-    monkeypatch.setattr(builtins, "input", typed)
-    monkeypatch.setenv("TERM", "xterm")
-
-
 def test_an_answer_is_rendered_on_a_terminal(cli, configured, monkeypatch):
     """A terminal shows rendered Markdown; a pipe gets the text of the model unchanged."""
     configured()
@@ -462,6 +437,7 @@ def test_an_answer_is_rendered_on_a_terminal(cli, configured, monkeypatch):
     monkeypatch.setattr(OfflineProvider, "complete", marked)
     piped = cli("chat", "--session", "s", stdin="hello\n").out
     typing(monkeypatch, "hello")
+    monkeypatch.setenv("TERM", "xterm")
     shown = cli("chat", "--session", "t", terminal=True).out
 
     assert f"{greeting()}# Tea\n\n- green\n- **black**\n\n" == piped
@@ -475,6 +451,7 @@ def test_a_tool_stands_before_the_answer(cli, configured, monkeypatch):
     configured()
     monkeypatch.setenv("NO_COLOR", "1")
     typing(monkeypatch, "remember that I like tea")
+    monkeypatch.setenv("TERM", "xterm")
     shown = cli("chat", "--session", "s", terminal=True).out.removeprefix(greeting()).splitlines()
 
     assert ['  [memory add user "I like tea": done]', "The tool memory answered: Entry added."] == [
@@ -527,6 +504,7 @@ def test_going_on_shows_the_end_of_the_session(cli, configured, monkeypatch):
     said = ["first", "second", "\\\n".join(map(str, range(1, 11)))]
     cli("chat", "--session", "s", stdin="".join(f"{each}\n" for each in said))
     typing(monkeypatch)
+    monkeypatch.setenv("TERM", "xterm")
     shown, piped = cli("chat", "-c", terminal=True).out, cli("chat", "-c").out
 
     last = "\n".join(map(str, range(3, 11)))

@@ -12,22 +12,15 @@ import pytest
 
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hostspecs import Message
+from beaver_hostspecs.testing import FrozenClock
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ISO = "2026-01-02T03:04:05+00:00"
 MICROS = "2026-01-02T03:04:05.000000+00:00"
 
 
-class Frozen:
-    def now(self):
-        return WHEN
-
-    def monotonic(self):
-        return 0.0
-
-
 async def remember(folder, session, texts, *, user, event, title):
-    store = SessionStore.open(folder, clock=Frozen())
+    store = SessionStore.open(folder, clock=FrozenClock(WHEN))
     await store.ensure(session, user)
     for text in texts:
         said = Message(role="user", text=text, when=WHEN - timedelta(seconds=1), speaker=user)

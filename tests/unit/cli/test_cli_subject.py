@@ -9,7 +9,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from integration.faults_kit import SUBJECT_CASES
+from integration.faults_kit import SUBJECT_CASES, faulty
 from processes import environment, run_beaver
 
 from beaver_hooks.audit.reader import TrailReader
@@ -232,16 +232,7 @@ def test_the_gateway_is_named(cli, owner_home):
 @pytest.mark.parametrize(("fault", "hook"), SUBJECT_CASES, ids=str)
 def test_a_plugin_that_fails_is_named(cli, owner_home, install, fault, hook):
     """A plugin with files that cannot offer its data is named, and the exit code is 1; the others erase theirs."""
-    install(
-        "faulty",
-        f"""
-        from beaver_hostspecs.testing import Fault, FaultPlugin
-        Plugin = lambda: FaultPlugin(Fault("{fault.value}"), "{hook}")
-        """,
-    )
-    folder = owner_home / "project/.beaver/plugins/faulty"
-    folder.mkdir()
-    (folder / "notes").write_text("kept")
+    install("faulty", faulty(owner_home / "project/.beaver/plugins/faulty", fault, hook))
     ran = cli("memory", "erase", "--subject", "ann", "--yes", "--json")
 
     assert (1, ["faulty"]) == (ran.code, [*ran.json["failed"]])

@@ -107,7 +107,10 @@ async def test_the_example_opens(tmp_path):
     """In the mode `curated` both plugins load, and `tally` recalls as many prompts as the file says."""
     raw = json.loads(EXAMPLE.read_bytes())
     raw["plugins"]["tally"]["recallLimit"] = 2
-    changed = tmp_path / "config.json"
+    # Copied, because the state lies beside the file.
+    example, changed = tmp_path / "example" / "config.json", tmp_path / "config.json"
+    example.parent.mkdir()
+    example.write_bytes(EXAMPLE.read_bytes())
     changed.write_text(json.dumps(raw))
 
-    assert [await recalled(EXAMPLE), await recalled(changed)] == [3, 2]
+    assert [await recalled(example), await recalled(changed)] == [3, 2]

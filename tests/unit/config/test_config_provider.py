@@ -1,11 +1,15 @@
 """The section `provider` of the configuration."""
 
+from pathlib import Path
+
 import pytest
+from case_files import rows
 
 from beaver_hooks.config import config_schema, structure
 from beaver_hooks.config.provider import ProviderSettings
 from beaver_hostspecs import ConfigurationError, Secret
 
+DATA = Path(__file__).with_name("data")
 URL = "must be an http or https URL without user name, query and fragment, its host in ASCII"
 PLAIN = "has a `baseUrl` with plain http on another machine; use https, or set `allowInsecureHttp`"
 
@@ -58,22 +62,7 @@ def test_a_whole_section():
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "https://api.example.com",
-        "https://api.example.com:8443/v1/",
-        "HTTPS://API.example.com/v1",
-        "https://my_host/v1",
-        "https://10.0.0.1/v1",
-        "https://127.1/v1",
-        "https://example.com/a@b",
-        "https://example.com./v1",
-        "https://[2001:db8::1]/v1",
-        "http://localhost:11434/v1",
-        "http://LOCALHOST/v1",
-        "http://127.0.0.1:8000/v1",
-        "http://127.1.2.3/v1",
-        "http://[::1]:8000/v1",
-    ],
+    rows(DATA / "urls.jsonl", "url"),
 )
 def test_urls(url):
     """An https address may lead anywhere, and a plain http one only to this machine."""
@@ -82,32 +71,7 @@ def test_urls(url):
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "",
-        "api.example.com",
-        "ftp://example.com",
-        "https://",
-        "https:///v1",
-        "https://user@example.com",
-        "https://user:canary@example.com/v1",
-        "https://example.com/v1?key=canary",
-        "https://example.com/v1?",
-        "https://example.com/v1#x",
-        "https://example.com\\@evil.example",
-        "https://example.com/v1 ",
-        "https://example.com/\nv1",
-        "https://example..com",
-        "https://-example.com",
-        "https://exämple.com",
-        "https://example.com:0",
-        "https://example.com:65536",
-        "https://example.com:x",
-        "https://999.1.1.1/v1",
-        "https://[::g]/v1",
-        "https://[1:2]/v1",
-        "https://" + "a" * 64,
-        "https://a.example/" + "p" * 2048,
-    ],
+    [*rows(DATA / "refused_urls.jsonl", "url"), "https://a.example/" + "p" * 2048],
 )
 def test_refused_urls(url):
     """An ambiguous address is refused and never shown."""
@@ -126,19 +90,7 @@ def test_plain_http_needs_a_word(url):
 
 @pytest.mark.parametrize(
     ("section", "expected"),
-    [
-        ({"kind": "openai"}, "provider: needs `baseUrl` and `model` for the kind `openai`"),
-        ({"kind": "openai", "baseUrl": "https://a.b"}, "provider: needs `baseUrl` and `model` for the kind `openai`"),
-        ({"kind": "openai", "model": "m"}, "provider: needs `baseUrl` and `model` for the kind `openai`"),
-        ({"kind": "other"}, "provider.kind: must be one of `openai`, `offline`"),
-        ({"model": ""}, "provider.model: must not be empty"),
-        ({"apiKey": "with blank"}, "provider.apiKey: must be printable ASCII without blanks"),
-        ({"apiKey": "line\n"}, "provider.apiKey: must be printable ASCII without blanks"),
-        ({"apiKey": "schlüssel"}, "provider.apiKey: must be printable ASCII without blanks"),
-        ({"timeoutSeconds": 0}, "provider.timeoutSeconds: must be a number above 0"),
-        ({"maxBytes": 10}, "provider.maxBytes: must be between 1024 and 1073741824"),
-        ({"maxRetries": 11}, "provider.maxRetries: must be between 0 and 10"),
-    ],
+    rows(DATA / "refused_sections.jsonl", "section", "expected"),
 )
 def test_refused_sections(section, expected):
     """Every refusal names the path of the field and the value that it takes."""

@@ -8,6 +8,7 @@ from collections import Counter
 from datetime import datetime, timedelta, tzinfo
 
 import pytest
+from unit.gated_plugin import Gated
 
 from beaver_hooks import Host
 from beaver_hooks.turns.context import PluginHint, ReferenceMessage
@@ -43,26 +44,6 @@ def make_host(make_host, clock):
         return make_host(plugins, settings, fail_closed=fail_closed, clock=clock, boundary=lambda: BOUNDARY)
 
     return make
-
-
-class Gated(RecordingPlugin):
-    """Waits in some of its hooks until its gate is open; remembers the hooks that ended and the cancelled ones."""
-
-    def __init__(self, *hooks, contribution=None, **deadlines):
-        super().__init__(contribution, info=PluginInfo(version="0", contract="1.0", deadlines=Deadlines(**deadlines)))
-        self.gate = asyncio.Event()
-        self.hooks = hooks
-        self.cancelled, self.ended = [], []
-
-    async def answer(self, call):
-        if call.hook in self.hooks:
-            try:
-                await self.gate.wait()
-            except asyncio.CancelledError:
-                self.cancelled.append(call.hook)
-                raise
-        self.ended.append(call.hook)
-        return await super().answer(call)
 
 
 def hooks_of(plugin):

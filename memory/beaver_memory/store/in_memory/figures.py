@@ -61,5 +61,7 @@ def _problems(table: OwnerTable) -> Iterator[str]:
         yield "The changes of an owner do not match the memories."
     if not {row.memory.superseded_by for row in table.rows.values()} - {None} <= {*table.rows}:
         yield "Memories name successors that do not exist."
+    if not {row.memory.doubted_by for row in table.rows.values()} - {None} <= {*table.rows}:
+        yield "Memories are doubted by memories that do not exist."
     if not all(rows.keys() <= table.rows.keys() for rows in table.vectors.values()):
         yield "Embeddings do not belong to their memories."

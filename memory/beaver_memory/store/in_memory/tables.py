@@ -106,12 +106,13 @@ class OwnerTable:
         self.last_version = max(self.last_version, row.version)
 
     def erase(self, id_: int, at: datetime) -> None:
-        """Erase a memory and its embeddings; its id and a new version remain."""
+        """Erase a memory and its embeddings; its id, its uid and a new version remain."""
         self._drop_twin(id_)
         del self.rows[id_]
         self.outdate(id_)
         updated = seconds(micros_or_none(at), 0.0)
-        _append(self.changes, id_, IndexRow(id=id_, version=self._next_version(), gone=True, updated=updated))
+        row = IndexRow(id=id_, version=self._next_version(), uid=self.changes[id_].uid, gone=True, updated=updated)
+        _append(self.changes, id_, row)
 
     def put_vector(self, model: str, id_: int, data: bytes) -> None:
         """Store an embedding in place of an earlier one, with a new version."""
@@ -154,9 +155,11 @@ class Tenant:
     Attributes:
         last_id: the last id that a memory got; none is used again.
         homes: the table that holds each memory, by id.
+        uids: the id of each memory by its uid, forgotten ones too.
     """
 
     last_id: int = 0
+    uids: dict[bytes, int] = field(factory=dict)
     homes: dict[int, OwnerTable] = field(factory=dict)
 
 
@@ -242,6 +245,8 @@ def index_row(row: Row, version: int) -> IndexRow:
         importance=memory.importance,
         confidence=memory.confidence,
         pinned=memory.pinned,
+        uid=bytes.fromhex(memory.uid),
+        doubted_by=memory.doubted_by,
     )
 
 

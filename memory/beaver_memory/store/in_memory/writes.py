@@ -10,13 +10,14 @@ import attrs
 from beaver_hostspecs.tokens import estimate_tokens
 from beaver_memory.filters import Filters
 from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner
-from beaver_memory.store.changes import changed, columns, later_end, view_of
+from beaver_memory.store.changes import LINKS, changed, columns, later_end, view_of
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.in_memory.reads import visible
 from beaver_memory.store.in_memory.tables import Database, OwnerTable, Row, index_row, key_of, twin_key
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.rows import EMBEDDED, clean
 from beaver_memory.store.shared import MemoryCopy
+from beaver_memory.store.uids import new_uid
 from beaver_memory.texts import cleaned, micros, moment
 
 _GIVEN = tuple(each.name for each in attrs.fields(NewMemory))
@@ -54,7 +55,7 @@ def is_there(database: Database, item: Analysed, now: datetime) -> bool:
     """Return whether `remember` would find a memory."""
     row = _new_row(item, now)
     table = database.table(row.memory.owner)
-    return table is not None and _twin(table, row.memory, now) is not None
+    return table is not None and _same(database, table, row.memory, now) is not None
 
 
 def change(
@@ -74,8 +75,9 @@ def forget(database: Database, ids: Iterable[int], filters: Filters, now: dateti
     for id_ in gone:
         homes.pop(id_).erase(id_, now)
     for table in database.found(filters.owners):
-        for row in [row for row in table.rows.values() if row.memory.superseded_by in gone]:
-            _alter(table, row, event="UPDATE", now=moment(micros(now)), fields={"superseded_by": None})
+        for link in LINKS:
+            for row in [row for row in table.rows.values() if getattr(row.memory, link) in gone]:
+                _alter(table, row, event="UPDATE", now=moment(micros(now)), fields={link: None})
     return gone
 
 
@@ -120,6 +122,7 @@ def restore(database: Database, owner: Owner, copies: Iterable[MemoryCopy]) -> N
             copied = index_row(row, copied.version)
             tenant.homes[copied.id] = table
         table.restore(row, copied)
+        tenant.uids[copied.uid] = copied.id
         tenant.last_id = max(tenant.last_id, copied.id)
 
 
@@ -147,7 +150,10 @@ def _insert(database: Database, row: Row) -> int:
     owner = row.memory.owner
     tenant, table = database.tenant(owner.tenant), database.made(owner)
     tenant.last_id += 1
-    row.memory = attrs.evolve(row.memory, id=tenant.last_id)
+    uid = bytes.fromhex(row.memory.uid)
+    uid = new_uid() if not uid or uid in tenant.uids else uid
+    tenant.uids[uid] = tenant.last_id
+    row.memory = attrs.evolve(row.memory, id=tenant.last_id, uid=uid.hex())
     table.put(row)
     tenant.homes[tenant.last_id] = table
     return tenant.last_id
@@ -155,13 +161,19 @@ def _insert(database: Database, row: Row) -> int:
 
 def _keep(database: Database, row: Row, now: datetime, *, mention: bool) -> Kept:
     table = database.made(row.memory.owner)
-    there = _twin(table, row.memory, now)
+    there = _same(database, table, row.memory, now)
     if there is None:
         return Kept(id=_insert(database, row), outcome="stored")
     old, mentions = there.memory, there.memory.mention_count + int(mention)
     fields = {"mention_count": mentions, "expires_at": later_end(old.expires_at, row.memory.expires_at)}
     _alter(table, there, event="UPDATE", now=now, fields=fields)
     return Kept(id=old.id, outcome="duplicate", mentions=mentions)
+
+
+def _same(database: Database, table: OwnerTable, new: Memory, now: datetime) -> Row | None:
+    """Return the same memory, found by its uid, else by its words."""
+    named = database.tenant(table.owner.tenant).uids.get(bytes.fromhex(new.uid), 0)
+    return table.rows.get(named) or _twin(table, new, now)
 
 
 def _twin(table: OwnerTable, new: Memory, now: datetime) -> Row | None:

@@ -19,6 +19,7 @@ from beaver_memory.store.postgres.rows import (
 )
 from beaver_memory.store.postgres.versions import take_versions
 from beaver_memory.store.protocol import Analysed
+from beaver_memory.store.uids import Named, free_uids
 from beaver_memory.texts import micros
 
 _SQL = postgres_queries("inserts")
@@ -36,7 +37,10 @@ def add(
 ) -> None:
     """Add memories, within one transaction."""
     at = micros(now)
-    values = [new_values(item, keys[item.memory.owner], id_, at) for item, id_ in zip(items, ids, strict=True)]
+    uids = uids_of(connection, items, keys)
+    values = [
+        new_values(item, keys[item.memory.owner], id_, at, uid) for item, id_, uid in zip(items, ids, uids, strict=True)
+    ]
     by_owner: dict[OwnerKey, list[dict[str, Any]]] = defaultdict(list)
     for each, item in zip(values, items, strict=True):
         by_owner[keys[item.memory.owner]].append(with_checksum(item.memory.owner, each))
@@ -45,6 +49,17 @@ def add(
         length = sum(each["length"] for each in mine)
         first = take_versions(connection, key, len(mine), live=len(mine), length=length)
         insert(connection, [each | {"version": version} for version, each in enumerate(mine, first)])
+
+
+def uids_of(connection: Any, items: Sequence[Analysed], keys: Mapping[Owner, OwnerKey]) -> list[bytes]:
+    """Return a uid for each new memory that no other memory of its tenant has, forgotten ones included."""
+    given = [(keys[item.memory.owner].tenant, bytes.fromhex(item.memory.uid)) for item in items]
+    taken: list[Named] = []
+    for tenant in {tenant for tenant, uid in given if uid}:
+        wanted = {"tenant": tenant, "uids": [uid for owner, uid in given if owner == tenant]}
+        rows = connection.execute(_SQL["taken_uids"], wanted, binary=True).fetchall()
+        taken += [(tenant, bytes(uid)) for (uid,) in rows]
+    return free_uids(given, taken)
 
 
 def insert(connection: Any, values: Sequence[Mapping[str, Any]]) -> None:

@@ -25,6 +25,7 @@ _RULES = (
     ("wrong_twins", "versions are used twice"),
     ("wrong_ids", "memories have ids that no process has taken"),
     ("wrong_successors", "memories name successors that do not exist"),
+    ("wrong_doubts", "memories are doubted by memories that do not exist"),
     ("wrong_texts", "memories have no texts, or texts no memory"),
     ("wrong_embeddings", "embeddings do not belong to their memories"),
     ("wrong_counts_of_embeddings", "owners have wrong counts of embeddings"),

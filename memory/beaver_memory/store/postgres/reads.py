@@ -1,7 +1,7 @@
 """Questions about visible memories."""
 
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from beaver_memory.records import Change, Memory, Store
 from beaver_memory.store.bounds import LARGEST, bounded, usable
@@ -27,8 +27,13 @@ def visible(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Memory
     return {memory.id: memory for memory in memories_of(rows, seen.owners)}
 
 
-Place = tuple[int, int, int]
-"""The number of the owner of a memory, its moment, and its length in terms."""
+class Place(NamedTuple):
+    """What an erasure needs of a row: the number of its owner, its moment, its length in terms, and its uid."""
+
+    owner: int
+    created_at: int
+    length: int
+    uid: bytes
 
 
 def damaged_places(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Place]:
@@ -36,10 +41,10 @@ def damaged_places(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int,
     which = usable(ids)
     if not (seen.owners and which and seen.every_store):
         return {}
-    columns = f"o.id, o.owner, o.created_at, o.length, {COLUMNS}"
+    columns = f"o.id, o.owner, o.created_at, o.length, o.uid, {COLUMNS}"
     sql = _SQL["memories_by_id"].format(columns=columns, conditions="o.deleted_at IS NULL")
     rows = connection.execute(sql, seen.params(ids=which), binary=True).fetchall()
-    return {id_: (owner, at, length) for id_, owner, at, length, *row in rows if not is_whole(row, seen.owners)}
+    return {row[0]: Place(*row[1:5]) for row in rows if not is_whole(row[5:], seen.owners)}
 
 
 def locked(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Stored]:

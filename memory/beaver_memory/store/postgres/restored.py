@@ -63,7 +63,7 @@ def _values(copy: MemoryCopy, key: OwnerKey, owner: Owner) -> dict[str, Any]:
     if copy.memory is None:
         at = micros(copy.added_at)
         empty: dict[str, Any] = {"labels": [], "words": []}
-        return with_checksum(owner, without_content(copy.row.id, at, at)) | added | places | empty
+        return with_checksum(owner, without_content(copy.row.id, copy.row.uid, at, at)) | added | places | empty
     return with_checksum(owner, _content(copy, copy.memory, key)) | added | places
 
 

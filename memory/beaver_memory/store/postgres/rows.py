@@ -37,13 +37,13 @@ OBSERVATION = (
     *("tenant", "id", "owner", "version", "created_at", "updated_at", "added_at", "expires_at", "valid_from"),
     *("valid_until", "deleted_at", "last_accessed_at", "confidence", "importance", "mention_count", "token_count"),
     *("length", "checksum", "pinned", "store", *_WORDS, "tags", "related_files", "related_people"),
-    *("labels", "hash", "terms", "words", "superseded_by"),
+    *("labels", "uid", "hash", "terms", "words", "superseded_by", "doubted_by"),
 )
 """Columns of a new row of `observations`."""
 
 OBSERVATION_TYPES = (
     *("int8", "int8", "int4", *["int8"] * 9, "float8", "float8", *["int8"] * 4, "int2", *["text"] * 12),
-    *("text[]", "bytea", "bytea", "int8[]", "int8"),
+    *("text[]", "bytea", "bytea", "bytea", "int8[]", "int8", "int8"),
 )
 
 TEXT = ("tenant", "id", *TEXTS, "folded")
@@ -92,7 +92,7 @@ def is_whole(row: Sequence[Any], owners: Mapping[int, Owner]) -> bool:
         return False
 
 
-def new_values(item: Analysed, key: OwnerKey, id_: int, now: int) -> dict[str, Any]:
+def new_values(item: Analysed, key: OwnerKey, id_: int, now: int, uid: bytes) -> dict[str, Any]:
     """Return the values of a new memory by column, but its version and its checksum."""
     new = item.memory
     title, narrative, facts = cleaned(new.title), cleaned(new.narrative), cleaned_all(new.facts)
@@ -116,6 +116,7 @@ def new_values(item: Analysed, key: OwnerKey, id_: int, now: int) -> dict[str, A
         "pinned": int(new.pinned),
         "store": new.store.value,
         "labels": labels_of(new),
+        "uid": uid,
         "hash": digest_of(title, facts),
         "terms": item.terms,
         "words": words_of(key, item.terms),
@@ -125,6 +126,7 @@ def new_values(item: Analysed, key: OwnerKey, id_: int, now: int) -> dict[str, A
         "narrative": narrative,
         "evidence": cleaned(new.evidence),
         "superseded_by": None,
+        "doubted_by": None,
         "folded": folded_of(new),
     }
 

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from beaver_memory.records import Memory, Owner
-from beaver_memory.store.changes import changed, columns
+from beaver_memory.store.changes import LINKS, changed, columns
 from beaver_memory.store.checksums import CHECKED, change_checksum, memory_checksum
 from beaver_memory.store.postgres import embeddings
 from beaver_memory.store.postgres.owners import OwnerKey
@@ -27,9 +27,12 @@ PLACES = ("memories", "evidence", "vectors", "history", "labels")
 """The places that `footprint` counts."""
 
 _LABELLED = frozenset({"tags", "related_files", "related_people"})
+_LINKED = {"superseded_by": "predecessors", "doubted_by": "doubted"}
+"""The statements that find the memories which name others, by the field in which they do."""
+
 _NOTHING: Mapping[str, Any] = {
     **dict.fromkeys(("store", "type", "scope", "project", "session", "agent", "source", "speaker", "origin"), ""),
-    **dict.fromkeys(("expires_at", "valid_from", "valid_until", "last_accessed_at", "superseded_by")),
+    **dict.fromkeys(("expires_at", "valid_from", "valid_until", "last_accessed_at", *LINKS)),
     **dict.fromkeys(("pinned", "token_count", "length"), 0),
     **dict.fromkeys(("tags", "keywords", "related_files", "related_people", "facts"), "[]"),
     **dict.fromkeys(("title", "summary", "narrative", "evidence"), ""),
@@ -75,8 +78,7 @@ def forget(connection: Any, seen: Seen, every: Seen, ids: Sequence[int], now: da
     Args:
         connection: a connection.
         seen: what the caller sees.
-        every: all memories of the same owners; those that name a forgotten one as their successor name none from then
-            on.
+        every: all memories of the same owners; those that name a forgotten one name none from then on.
         ids: the memories.
         now: the present moment.
     """
@@ -86,12 +88,13 @@ def forget(connection: Any, seen: Seen, every: Seen, ids: Sequence[int], now: da
     places |= damaged_places(connection, seen, [id_ for id_ in ids if id_ not in found])
     by_owner: dict[int, dict[int, Place]] = defaultdict(dict)
     for id_, place in sorted(places.items()):
-        by_owner[place[0]][id_] = place
+        by_owner[place.owner][id_] = place
     for owner in sorted(by_owner):
         _erase(connection, seen, OwnerKey(seen.tenant, owner), by_owner[owner], micros(now))
     gone = {"tenant": seen.tenant, "ids": [*places]}
-    for (id_,) in connection.execute(_SQL["predecessors"], gone).fetchall() if places else ():
-        change(connection, every, id_, event="UPDATE", now=now, fields={"superseded_by": None})
+    for link, statement in _LINKED.items() if places else ():
+        for (id_,) in connection.execute(_SQL[statement], gone).fetchall():
+            change(connection, every, id_, event="UPDATE", now=now, fields={link: None})
     return [id_ for id_ in dict.fromkeys(ids) if id_ in places]
 
 
@@ -181,16 +184,17 @@ def _set(connection: Any, key: OwnerKey, id_: int, settings: Mapping[str, Any]) 
 
 def _place_of(seen: Seen, found: Stored) -> Place:
     memory = found.memory
-    return key_of(seen, memory).owner, micros(memory.created_at or memory.updated_at), found.length
+    created_at = micros(memory.created_at or memory.updated_at)
+    return Place(key_of(seen, memory).owner, created_at, found.length, bytes.fromhex(memory.uid))
 
 
 def _erase(connection: Any, seen: Seen, key: OwnerKey, found: Mapping[int, Place], now: int) -> None:
-    ids, length = [*found], sum(length for _, _, length in found.values())
+    ids, length = [*found], sum(place.length for place in found.values())
     first = take_versions(connection, key, len(ids), live=-len(ids), length=-length)
     drop_traces(connection, key, ids)
     emptied = [
-        _emptied(key, seen.owners[key.owner], version, without_content(id_, created_at, now))
-        for version, (id_, (_, created_at, _)) in enumerate(found.items(), first)
+        _emptied(key, seen.owners[key.owner], version, without_content(id_, place.uid, place.created_at, now))
+        for version, (id_, place) in enumerate(found.items(), first)
     ]
     with connection.cursor() as cursor:
         cursor.executemany(_SQL["empty_memory"], emptied)
@@ -198,9 +202,10 @@ def _erase(connection: Any, seen: Seen, key: OwnerKey, found: Mapping[int, Place
     add_history(connection, key.tenant, entries)
 
 
-def without_content(id_: int, created_at: int, now: int) -> dict[str, Any]:
+def without_content(id_: int, uid: bytes, created_at: int, now: int) -> dict[str, Any]:
     """Return the values of a memory that was forgotten."""
-    return dict(_NOTHING) | {"id": id_, "created_at": created_at, "deleted_at": now, "updated_at": now}
+    left = {"id": id_, "uid": uid, "created_at": created_at, "deleted_at": now, "updated_at": now}
+    return dict(_NOTHING) | left
 
 
 def _emptied(key: OwnerKey, owner: Owner, version: int, values: Mapping[str, Any]) -> dict[str, Any]:

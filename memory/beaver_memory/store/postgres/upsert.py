@@ -9,7 +9,7 @@ import attrs
 
 from beaver_memory.records import Kept, NewMemory, Owner
 from beaver_memory.store.fingerprint import digest_of
-from beaver_memory.store.postgres.inserts import insert
+from beaver_memory.store.postgres.inserts import insert, uids_of
 from beaver_memory.store.postgres.owners import OwnerKey
 from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.rows import COLUMNS, Stored, new_values, stored_of, with_checksum
@@ -22,7 +22,7 @@ from beaver_memory.texts import cleaned, cleaned_all, micros, micros_or_none, mo
 _SQL = postgres_queries("upsert")
 
 _Place = tuple[Any, ...]
-"""The values in which two equal memories agree."""
+"""The values in which two equal memories agree: owner, words, place and time of validity; or owner and uid."""
 
 
 @attrs.define
@@ -36,6 +36,7 @@ class Candidate:
         expires: when it expires.
         found: the memory as it is stored; `None` for a new one.
         item: the new memory; `None` for a stored one.
+        uid: that of a new memory, in the end.
         changes: old and new values of each change, by field.
     """
 
@@ -45,6 +46,7 @@ class Candidate:
     expires: datetime | None
     found: Stored | None = None
     item: Analysed | None = None
+    uid: bytes = b""
     changes: list[dict[str, tuple[Any, Any]]] = attrs.field(factory=list)
 
     def fits(self, new: NewMemory, now: datetime) -> bool:
@@ -89,11 +91,12 @@ def remember(
     kept: list[Kept] = []
     for item in items:
         new = item.memory
-        there = known[_place_of(new)]
-        same = next((each for each in there if each.fits(new, now)), None)
+        same = _same(known, new, now)
         if same is None:
             id_ = next(ids[keys[new.owner].tenant])
-            there.insert(0, Candidate(id_, new.owner, 1, _stored_end(new), item=item))
+            added = Candidate(id_, new.owner, 1, _stored_end(new), item=item)
+            for place in _places_of(new):
+                known[place].insert(0, added)
             kept.append(Kept(id=id_, outcome="stored"))
         else:
             same.repeat(new, mention=mention)
@@ -116,30 +119,49 @@ def ended(connection: Any, seen: Seen, kept: Kept, ids: Sequence[int], *, at: da
 def knows(connection: Any, items: Sequence[Analysed], keys: Mapping[Owner, OwnerKey], now: datetime) -> list[bool]:
     """Return for each memory whether `remember` would find it."""
     known = candidates(connection, [item for item in items if item.memory.owner in keys], keys, lock=False)
-    return [any(each.fits(item.memory, now) for each in known[_place_of(item.memory)]) for item in items]
+    return [_same(known, item.memory, now) is not None for item in items]
 
 
 def candidates(
     connection: Any, items: Sequence[Analysed], keys: Mapping[Owner, OwnerKey], *, lock: bool
 ) -> dict[_Place, list[Candidate]]:
     """Return the stored memories that may equal some, by the values in which they agree, the newest first."""
-    hashes: dict[Owner, dict[bytes, None]] = defaultdict(dict)
+    by_owner: dict[Owner, list[NewMemory]] = defaultdict(list)
     for item in items:
-        hashes[item.memory.owner][_digest(item.memory)] = None
+        by_owner[item.memory.owner].append(item.memory)
     known: dict[_Place, list[Candidate]] = defaultdict(list)
-    sql = _SQL["same_hashes_locked" if lock else "same_hashes"].format(columns=COLUMNS)
-    for owner, mine in hashes.items():
-        key = keys[owner]
-        given = {"tenant": key.tenant, "owner": key.owner, "hashes": [*mine], "starts": [each[:8] for each in mine]}
-        for row in connection.execute(sql, given, binary=True).fetchall():
-            found = stored_of(row, {key.owner: owner})
-            if found is not None:
-                memory = found.memory
-                each = Candidate(memory.id, owner, memory.mention_count, memory.expires_at, found)
-                known[_place_of(memory)].append(each)
+    for owner, mine in by_owner.items():
+        rows = _rows(connection, keys[owner], mine, lock=lock)
+        found = (stored_of(row, {keys[owner].owner: owner}) for row in rows)
+        for each in {each.memory.id: each for each in found if each is not None}.values():
+            memory = each.memory
+            candidate = Candidate(memory.id, owner, memory.mention_count, memory.expires_at, each)
+            for place in _places_of(memory):
+                known[place].append(candidate)
     for there in known.values():
         there.sort(key=lambda each: -each.id)
     return known
+
+
+def _rows(connection: Any, key: OwnerKey, new: Sequence[NewMemory], *, lock: bool) -> list[Any]:
+    """Return the rows of an owner that may equal new memories."""
+    by_hash, by_uid = ("same_hashes_locked", "same_uids_locked") if lock else ("same_hashes", "same_uids")
+    given: dict[str, Any] = {"tenant": key.tenant, "owner": key.owner}
+    hashes = [*dict.fromkeys(map(_digest, new))]
+    statement = _SQL[by_hash].format(columns=COLUMNS)
+    words = given | {"hashes": hashes, "starts": [each[:8] for each in hashes]}
+    rows: list[Any] = connection.execute(statement, words, binary=True).fetchall()
+    if uids := [bytes.fromhex(each.uid) for each in new if each.uid]:
+        statement = _SQL[by_uid].format(columns=COLUMNS)
+        rows += connection.execute(statement, given | {"uids": uids}, binary=True).fetchall()
+    return rows
+
+
+def _same(known: Mapping[_Place, Sequence[Candidate]], new: NewMemory, now: datetime) -> Candidate | None:
+    """Return the same memory, found by its uid, else by its words."""
+    *named, worded = (known.get(place, ()) for place in _places_of(new))
+    by_uid = (each for there in named for each in there)
+    return next(by_uid, None) or next((each for each in worded if each.fits(new, now)), None)
 
 
 def _by_tenant(keys: Any) -> dict[int, list[int]]:
@@ -152,13 +174,17 @@ def _by_tenant(keys: Any) -> dict[int, list[int]]:
 def _write(
     connection: Any, known: Mapping[_Place, Sequence[Candidate]], keys: Mapping[Owner, OwnerKey], now: int
 ) -> None:
-    by_owner: dict[Owner, list[Candidate]] = defaultdict(list)
+    by_owner: dict[Owner, dict[int, Candidate]] = defaultdict(dict)
     for there in known.values():
         for each in there:
             if each.item is not None or each.changes:
-                by_owner[each.owner].append(each)
+                by_owner[each.owner][each.id] = each
+    new = [each for mine in by_owner.values() for each in mine.values() if each.item is not None]
+    uids = uids_of(connection, [each.item for each in new if each.item is not None], keys)
+    for each, uid in zip(new, uids, strict=True):
+        each.uid = uid
     for owner in sorted(by_owner, key=lambda each: (keys[each].tenant, keys[each].owner)):
-        _write_owner(connection, owner, keys[owner], sorted(by_owner[owner], key=lambda each: each.id), now)
+        _write_owner(connection, owner, keys[owner], [by_owner[owner][id_] for id_ in sorted(by_owner[owner])], now)
 
 
 def _write_owner(connection: Any, owner: Owner, key: OwnerKey, which: Sequence[Candidate], now: int) -> None:
@@ -177,7 +203,7 @@ def _write_owner(connection: Any, owner: Owner, key: OwnerKey, which: Sequence[C
             entries.append(entry_of(each.id, version, "UPDATE", now, changes))
         if each.item is not None:
             ends = {"mention_count": each.mentions, "expires_at": micros_or_none(each.expires), "version": version}
-            rows.append(with_checksum(owner, new_values(each.item, key, each.id, now) | ends))
+            rows.append(with_checksum(owner, new_values(each.item, key, each.id, now, each.uid) | ends))
         elif each.found is not None:
             changed.append(_repeated(key, each, each.found, version, now))
     if rows:
@@ -210,9 +236,11 @@ def _digest(new: NewMemory) -> bytes:
     return digest_of(cleaned(new.title), cleaned_all(new.facts))
 
 
-def _place_of(new: NewMemory) -> _Place:
+def _places_of(new: NewMemory) -> list[_Place]:
+    """Return owner and uid, if there is one, then the other values in which two equal memories agree."""
     project = "" if new.scope == "global" else cleaned(new.project)
     session = cleaned(new.session) if new.scope == "session" else ""
     ends = micros_or_none(new.valid_from), micros_or_none(new.valid_until)
     texts = cleaned(new.title), cleaned(new.narrative), cleaned_all(new.facts), cleaned(new.agent)
-    return (new.owner, *texts, new.store, new.scope, project, session, *ends)
+    worded = (new.owner, *texts, new.store, new.scope, project, session, *ends)
+    return [(new.owner, new.uid), worded] if new.uid else [worded]

@@ -5,9 +5,9 @@ the database, so that no commit waits for the interpreter half-way. Readers borr
 SQLite lets them read during a write. Before each use the connector checks the file: if it was removed or
 replaced, it raises an error instead of writing to a lost file. The same holds for its log and the log's index.
 
-All connections and their lease belong to one opening of the files. After a fault the opening is out of use as a whole,
-and the next use opens the files anew. A reader that borrowed from an opening keeps its connection until its question is
-answered; the last one to give it back ends the opening.
+The connections that were opened together are one set, with the lease of their files. After a fault the whole set is
+out of use, and the next use opens another one. A reader keeps the connection that it borrowed until its question is
+answered.
 """
 
 import contextlib
@@ -29,13 +29,13 @@ from beaver_memory.store.sqlite.preparation import (
     view,
 )
 from beaver_memory.store.sqlite.row_sums import register
+from beaver_toolkit.sqlite.connection_set import ConnectionSet
 from beaver_toolkit.sqlite.connections import NO_INODE, close_unchanged, connect, connect_reading, inode_of
 from beaver_toolkit.sqlite.errors import UNWRITABLE, DatabaseError, category_of
 from beaver_toolkit.sqlite.files import sweep
 from beaver_toolkit.sqlite.lease import Lease
 from beaver_toolkit.sqlite.losses import losses_of
 from beaver_toolkit.sqlite.migrations import read_migrations
-from beaver_toolkit.sqlite.opening import Opening
 from beaver_toolkit.sqlite.secure_delete import ClearingFiles
 
 PATIENCE = 30.0
@@ -81,7 +81,7 @@ class Connector:
         self._files = ClearingFiles()
         self._pid = os.getpid()
         self._lock = threading.RLock()
-        self._opening: Opening | None = None
+        self._connections: ConnectionSet | None = None
         self._closed = False
         self.identity = ""
         self._damage = damage or Damage()
@@ -120,9 +120,9 @@ class Connector:
         self._own()
         with self._faults() as use:
             while True:
-                use.opening = self._current()
-                with use.opening.reading() as connection:
-                    # There is none if the opening went out of use since the line above.
+                use.connections = self._current()
+                with use.connections.reading() as connection:
+                    # There is none if the set went out of use since the line above.
                     if connection is not None:
                         yield connection
                         return
@@ -134,15 +134,15 @@ class Connector:
         Raises:
             StoreError: nothing of the block was written, or the file no longer has its name.
         """
-        with self._for_writing() as (opening, connection):
-            with opening.lease.writing(connection):
+        with self._for_writing() as (connections, connection):
+            with connections.lease.writing(connection):
                 yield connection
             # A write to a deleted file succeeds, and no reader will ever see it.
             self._refuse_lost_files()
-            if opening.logged_pages >= _LOG_PAGES:
+            if connections.logged_pages >= _LOG_PAGES:
                 # The block is already committed: the next caller meets this fault again.
                 with contextlib.suppress(apsw.Error):
-                    opening.clean(apsw.SQLITE_CHECKPOINT_PASSIVE)
+                    connections.clean(apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[apsw.Connection]:
@@ -161,8 +161,8 @@ class Connector:
             StoreError: `not_erased`: the disk is full, so forgotten texts stay in the log.
         """
         try:
-            with self._for_writing() as (opening, _):
-                opening.clean(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            with self._for_writing() as (connections, _):
+                connections.clean(apsw.SQLITE_CHECKPOINT_TRUNCATE)
         except StoreError as error:
             if error.category != "disk_full":
                 raise
@@ -174,66 +174,67 @@ class Connector:
             return
         with self._lock:
             self._closed = True
-            self._give_up(self._opening)
+            self._give_up(self._connections)
 
     @property
     def unwritable(self) -> str:
         """Why the store can only be read, as a category; empty if it can be written, or is not open."""
-        opening = self._opening
-        return "" if opening is None else opening.unwritable
+        connections = self._connections
+        return "" if connections is None else connections.unwritable
 
     @contextlib.contextmanager
-    def _for_writing(self) -> Iterator[tuple[Opening, apsw.Connection]]:
-        """Lend the opening in use and its writing connection."""
+    def _for_writing(self) -> Iterator[tuple[ConnectionSet, apsw.Connection]]:
+        """Lend the set in use and its writing connection."""
         self._own()
         with self._lock, self._faults() as use:
-            opening = self._verified()
-            if opening.writer is None:
-                self._give_up(opening)
-                opening = self._connect()
-            if opening.writer is None:
-                raise StoreError(self._path, opening.unwritable)
-            use.opening = opening
-            yield opening, opening.writer
+            connections = self._verified()
+            if connections.writer is None:
+                self._give_up(connections)
+                connections = self._connect()
+            if connections.writer is None:
+                raise StoreError(self._path, connections.unwritable)
+            use.connections = connections
+            yield connections, connections.writer
 
-    def _connect(self) -> Opening:
+    def _connect(self) -> ConnectionSet:
         if inode_of(self._path) == NO_INODE:
             raise StoreError(self._path, "missing")
         if self._path.stat().st_size == 0:
             raise StoreError(self._path, "emptied")
         try:
-            self._opening = opening = self._opened()
+            self._connections = connections = self._opened()
         except _FAULTS as error:
             category = _category(error)
             if category not in UNWRITABLE:
                 raise
-            self._opening = opening = self._viewed("disk_full" if category == "disk_full" else "read_only", error)
+            unwritable = "disk_full" if category == "disk_full" else "read_only"
+            self._connections = connections = self._viewed(unwritable, error)
         # The file may be an older copy, in which owners have other numbers.
         self.owners = OwnerNumbers(self._damage)
         self._tell_losses()
-        return opening
+        return connections
 
     def _tell_losses(self) -> None:
         known, self._lost = self._lost, sum(each.commits for each in losses_of(self._path))
         if self._lost > known:
             self._loss_told(self._lost)
 
-    def _opened(self) -> Opening:
+    def _opened(self) -> ConnectionSet:
         """Open the files for writing."""
         first = partial(self._first, "writer", prepare)
         writer, lease = Lease.open(self._path, first, seconds=self._patience)
-        opening = Opening(lease, partial(self._beside, lease, "reader"), writer=writer)
+        connections = ConnectionSet(lease, partial(self._beside, lease, "reader"), writer=writer)
         try:
             writer.set_busy_timeout(round(PATIENCE * 1_000))
-            opening.cleaner = self._beside(lease, "cleaner")
+            connections.cleaner = self._beside(lease, "cleaner")
         except BaseException:
-            opening.retire("")
+            connections.retire("")
             raise
-        if opening.cleaner is None:
-            raise StoreError(self._path, opening.retire(lease.fault()))
-        return opening
+        if connections.cleaner is None:
+            raise StoreError(self._path, connections.retire(lease.fault()))
+        return connections
 
-    def _viewed(self, category: str, why: Exception) -> Opening:
+    def _viewed(self, unwritable: str, why: Exception) -> ConnectionSet:
         """Open the files for reading alone; the next write tries again to open them for writing."""
         try:
             first = partial(self._first, "view", view)
@@ -241,7 +242,7 @@ class Connector:
         except _FAULTS:
             raise why from None
         close_unchanged(connection)
-        return Opening(lease, partial(self._beside, lease, "view"), unwritable=category)
+        return ConnectionSet(lease, partial(self._beside, lease, "view"), unwritable=unwritable)
 
     def _first(
         self, kind: str, identify: Callable[[apsw.Connection, Path, Sequence[str], str], str]
@@ -290,36 +291,36 @@ class Connector:
         if os.getpid() != self._pid:
             raise StoreError(self._path, "forked")
 
-    def _current(self) -> Opening:
-        """Return the opening in use, or a new one after its files lost their names.
+    def _current(self) -> ConnectionSet:
+        """Return the set in use, or a new one after its files lost their names.
 
         Raises:
             StoreError: see `_refuse_lost_files`, or the files cannot be opened.
         """
-        opening = self._opening
-        if opening is None or opening.lease.fault():
+        connections = self._connections
+        if connections is None or connections.lease.fault():
             with self._lock:
-                opening = self._verified()
-        return opening
+                connections = self._verified()
+        return connections
 
-    def _verified(self) -> Opening:
+    def _verified(self) -> ConnectionSet:
         """Do what `_current` does; the lock is held."""
         if self._closed:
             raise StoreError(self._path, "closed")
         self._refuse_lost_files()
-        return self._opening or self._connect()
+        return self._connections or self._connect()
 
     def _refuse_lost_files(self) -> None:
-        """Take the opening out of use if its files lost their names; the lock is held.
+        """Take the set out of use if its files lost their names; the lock is held.
 
         Raises:
             StoreError: they did, and they could be written. The next call opens the files that have the names then.
         """
-        opening = self._opening
-        if opening is None or not (fault := opening.lease.fault()):
+        connections = self._connections
+        if connections is None or not (fault := connections.lease.fault()):
             return
-        self._opening, fault = None, opening.retire(fault)
-        if opening.unwritable:
+        self._connections, fault = None, connections.retire(fault)
+        if connections.unwritable:
             # Another process writes to the file now.
             return
         if fault == "exchanged":
@@ -327,12 +328,12 @@ class Connector:
             self._connect()
         raise StoreError(self._path, fault)
 
-    def _give_up(self, opening: Opening | None) -> None:
-        """Take an opening out of use, unless another one has followed it."""
+    def _give_up(self, connections: ConnectionSet | None) -> None:
+        """Take a set out of use, unless another one has followed it."""
         with self._lock:
-            if opening is not None and opening is self._opening:
-                self._opening = None
-                opening.retire(opening.fault())
+            if connections is not None and connections is self._connections:
+                self._connections = None
+                connections.retire(connections.fault())
 
     @contextlib.contextmanager
     def _faults(self) -> "Iterator[_Use]":
@@ -340,25 +341,25 @@ class Connector:
         try:
             yield use
         except _FAULTS as error:
-            category = _category(error, use.opening)
+            category = _category(error, use.connections)
             if category not in _HARMLESS:
-                self._give_up(use.opening)
+                self._give_up(use.connections)
             if isinstance(error, StoreError):
                 raise
             raise StoreError(self._path, category) from error
 
 
 class _Use:
-    """What one caller does with the store: the opening that its faults concern, once there is one."""
+    """What one caller does with the store: the set that its faults concern, once there is one."""
 
-    opening: Opening | None = None
+    connections: ConnectionSet | None = None
 
 
-def _category(error: Exception, opening: Opening | None = None) -> str:
+def _category(error: Exception, connections: ConnectionSet | None = None) -> str:
     if isinstance(error, (StoreError, DatabaseError)):
         return error.category
     if isinstance(error, DamagedRow):
         return "corrupt"
-    connections = (None, None) if opening is None else (opening.writer, opening.cleaner)
-    first, second = (category_of(error, connection) for connection in connections)
+    both = (None, None) if connections is None else (connections.writer, connections.cleaner)
+    first, second = (category_of(error, connection) for connection in both)
     return second if second == "disk_full" else first

@@ -16,6 +16,7 @@ from beaver_memory.store.rows import checksum_of_new, new_row
 from beaver_memory.store.sqlite.owners import OwnerKey, OwnerNumbers
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.versions import next_version
+from beaver_memory.store.uids import free_uids
 from beaver_memory.texts import cleaned, micros
 
 _SQL = sqlite_queries("inserts")
@@ -29,7 +30,8 @@ def add(connection: apsw.Connection, book: OwnerNumbers, items: Sequence[Analyse
     keys = _keys(connection, book, items)
     versions = _numbers(keys, lambda key, count: next_version(connection, key, count, more=count))
     ids = _numbers([tenant for tenant, _ in keys], lambda tenant, count: _ids(connection, tenant, count))
-    connection.executemany(_SQL["add_memory"], _rows(items, keys, ids, versions, at))
+    uids = _uids(connection, items, keys)
+    connection.executemany(_SQL["add_memory"], _rows(items, zip(keys, ids, versions, uids, strict=True), at))
     # The transaction is the only writer, so the rows are consecutive.
     last = connection.last_insert_rowid()
     connection.execute(_SQL["queue_embeddings"], (last - len(items) + 1, last))
@@ -82,12 +84,20 @@ def _numbers(keys: Sequence[_Key], take: Callable[[_Key, int], int]) -> Sequence
     return [next(numbers[key]) for key in keys]
 
 
+def _uids(connection: apsw.Connection, items: Sequence[Analysed], keys: Sequence[OwnerKey]) -> list[bytes]:
+    """Return a uid for each memory that no other memory of its tenant has."""
+    given = [(key[0], bytes.fromhex(item.memory.uid)) for item, key in zip(items, keys, strict=True)]
+    return free_uids(
+        given, [each for each in given if each[1] and connection.execute(_SQL["has_uid"], each).fetchone()]
+    )
+
+
 def _rows(
-    items: Sequence[Analysed], keys: Sequence[OwnerKey], ids: Sequence[int], versions: Iterable[int], at: int
+    items: Sequence[Analysed], places: Iterable[tuple[OwnerKey, int, int, bytes]], at: int
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the values of the statement `add_memory` for each memory."""
-    for item, (tenant, owner), id_, version in zip(items, keys, ids, versions, strict=True):
-        row = new_row(item, owner, version, at)
+    """Yield the values of the statement `add_memory` for each memory, given its owner, id, version and uid."""
+    for item, ((tenant, owner), id_, version, uid) in zip(items, places, strict=True):
+        row = new_row(item, owner, version, at, uid)
         yield tenant, id_, checksum_of_new(item.memory.owner, id_, row), *row
 
 

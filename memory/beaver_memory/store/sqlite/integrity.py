@@ -43,6 +43,7 @@ _FAILURES = {
 _RULES = (
     ("wrong_ids", "memories have ids that do not exist yet"),
     ("wrong_successors", "memories name successors that do not exist"),
+    ("wrong_doubts", "memories are doubted by memories that do not exist"),
     ("wrong_versions", "memories have versions that do not exist yet"),
     ("wrong_twins", "versions are used twice"),
     ("wrong_embeddings", "embeddings do not belong to their memories"),

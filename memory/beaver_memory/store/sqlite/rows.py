@@ -9,16 +9,7 @@ import apsw
 
 from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Memory, Owner
-from beaver_memory.store.checksums import (
-    ADDED,
-    ADDED_TEXTS,
-    CHECKED,
-    TEXTS,
-    access_part,
-    crc_of,
-    owner_part,
-    with_added,
-)
+from beaver_memory.store.checksums import BLOBS, CHECKED, TEXTS, access_part, crc_of, owner_part
 from beaver_memory.store.protocol import IndexRow
 from beaver_memory.store.rows import COLUMNS as SHOWN
 from beaver_memory.store.rows import index_row_of, memory_of
@@ -27,11 +18,12 @@ from beaver_memory.store.sqlite.owners import TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.unreadable import Row, fetched
 
-_BYTES = (*TEXTS, *ADDED_TEXTS)
-
 
 def _bytes_of(name: str) -> str:
-    return f"CAST(o.{name} AS BLOB)" if name in _BYTES else f"o.{name}"
+    if name in BLOBS:
+        # Bytes that damage has made a text may not be UTF-8.
+        return f"iif(typeof(o.{name}) = 'blob', o.{name}, NULL)"
+    return f"CAST(o.{name} AS BLOB)" if name in TEXTS else f"o.{name}"
 
 
 _NAMES = ("length", "terms", "checksum", *(name.removeprefix("o.") for name in SHOWN.split(", ")))
@@ -40,11 +32,9 @@ _COLUMNS_AS_BYTES = ", ".join(map(_bytes_of, _NAMES))
 FAILS = sqlite_queries("rows")["fails"].format(columns=", ".join(map(_bytes_of, CHECKED)))
 """The condition that a row fails its checksum."""
 
-_LENGTH, _TERMS, _CHECKSUM, _ID, _SHARES, _ACCESS, _HASH = map(
-    _NAMES.index, ("length", "terms", "checksum", "id", "confidence", "last_accessed_at", "hash")
+_LENGTH, _TERMS, _CHECKSUM, _ID, _SHARES, _ACCESS, _UID, _FIRST_TEXT, _OWNER = map(
+    _NAMES.index, ("length", "terms", "checksum", "id", "confidence", "last_accessed_at", "uid", TEXTS[0], "owner")
 )
-_FIRST_TEXT, _FIRST_ADDED, _OWNER = map(_NAMES.index, (TEXTS[0], ADDED[0], "owner"))
-_NONE_ADDED = tuple("" if name in ADDED_TEXTS else None for name in ADDED)
 _indexed = itemgetter(
     *map(
         (*_NAMES, "version").index,
@@ -52,6 +42,7 @@ _indexed = itemgetter(
             *("id", "version", "deleted_at", "terms", "length", "store", "type", "scope", "project", "session"),
             *("agent", "source", "speaker", "tags", "related_files", "related_people", "created_at", "updated_at"),
             *("expires_at", "valid_from", "valid_until", "mention_count", "importance", "confidence", "pinned"),
+            *("uid", "doubted_by"),
         ),
     )
 )
@@ -132,15 +123,6 @@ def index_row(row: Row, parts: Parts, damaged: TenantDamage) -> IndexRow:
     return index_row_of(_indexed(row))
 
 
-def _shown(name: str, value: Any) -> Any:
-    """Return a value as its checksum takes it.
-
-    Raises:
-        TypeError: a text is none: an empty one has no part in the checksum, so its type has to be looked at.
-    """
-    return str.encode(value) if name in ADDED_TEXTS else value
-
-
 def verify(row: Row, parts: Parts) -> None:
     """Compare a row of `rows_of` with its checksum.
 
@@ -149,10 +131,8 @@ def verify(row: Row, parts: Parts) -> None:
     """
     try:
         numbers = (*row[_ID:_SHARES], row[_LENGTH], *row[_SHARES:_ACCESS])
-        texts = "\0".join(row[_FIRST_TEXT:_FIRST_ADDED]).encode()
-        found = crc_of(numbers, parts[row[_OWNER]], texts, row[_HASH], row[_TERMS])
-        if row[_FIRST_ADDED:_OWNER] != _NONE_ADDED:
-            found = with_added(found, [_shown(*each) for each in zip(ADDED, row[_FIRST_ADDED:_OWNER], strict=True)])
+        texts = "\0".join(row[_FIRST_TEXT:_OWNER]).encode()
+        found = crc_of(numbers, parts[row[_OWNER]], texts, (*row[_UID:_FIRST_TEXT], row[_TERMS]))
         is_whole = found ^ access_part(row[_ACCESS]) == row[_CHECKSUM]
     except (struct.error, TypeError, ValueError, KeyError) as error:
         raise DamagedRow("a value that its column never has") from error

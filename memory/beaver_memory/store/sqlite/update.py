@@ -29,11 +29,17 @@ from beaver_memory.store.sqlite.word_index import (
     scrub,
     words_of,
 )
+from beaver_memory.store.uids import LENGTH, new_uid
 from beaver_memory.texts import cleaned, micros
 
 _SQL = sqlite_queries("update")
 
 _LABELLED = frozenset({"tags", "related_files", "related_people", "created_at"})
+_LINKED = {"superseded_by": "predecessors", "doubted_by": "doubted"}
+"""The statements that find the memories which name others, by the field in which they do."""
+
+_Left = tuple[int, bytes, int, int]
+"""The parts that stay of a forgotten memory: its id, its uid, its moment, and the moment at which it was forgotten."""
 
 
 def change(
@@ -86,12 +92,13 @@ def forget(
 
 
 def _release(connection: apsw.Connection, owners: TenantOwners, gone: Collection[int], now: datetime) -> None:
-    """Let no memory name a forgotten one as its successor."""
+    """Let no memory name a forgotten one."""
     every = Filters(owners=tuple(owners.names.values()), lapsed=True, now=now)
     named = (owners.tenant, json.dumps([*gone]))
-    before: list[tuple[Any, ...]] = connection.execute(_SQL["predecessors"], named).fetchall()
-    for (id_,) in before:
-        change(connection, owners, id_, every, event="UPDATE", now=now, fields={"superseded_by": None})
+    for link, statement in _LINKED.items():
+        linked: list[tuple[Any, ...]] = connection.execute(_SQL[statement], named).fetchall()
+        for (id_,) in linked:
+            change(connection, owners, id_, every, event="UPDATE", now=now, fields={link: None})
 
 
 def resting_on(connection: apsw.Connection, owners: TenantOwners, turns: Collection[str]) -> list[int]:
@@ -130,8 +137,9 @@ def _forget_damaged(
 ) -> list[int]:
     """Erase memories that fail their checksums; return their ids."""
     found = damaged_places(connection, owners, ids, filters)
+    uids = {id_: _uid_in_index(connection, owners.tenant, id_) for id_ in found}
     for id_, (key, created) in found.items():
-        _erase_damaged(connection, key, owners.names[key[1]], (id_, created, micros(now)))
+        _erase_damaged(connection, key, owners.names[key[1]], (id_, uids[id_], created, micros(now)))
     if found:
         rebuild_words(connection)
     return [*found]
@@ -180,15 +188,21 @@ def _note(connection: apsw.Connection, tenant: int, id_: int, entry: tuple[str, 
     connection.execute(_SQL["add_history"], (tenant, id_, event, at, checksum, old, new))
 
 
-def _erase_damaged(connection: apsw.Connection, key: OwnerKey, owner: Owner, memory: tuple[int, int, int]) -> None:
-    """Erase a damaged memory, given as its id, its moment and now, without reading its row."""
-    id_, created, _ = memory
+def _uid_in_index(connection: apsw.Connection, tenant: int, id_: int) -> bytes:
+    """Return the uid of a damaged memory as the index has it; a new one if the index does not have the memory."""
+    found = connection.execute(_SQL["uid_in_index"], (tenant, row_of(connection, tenant, id_))).get
+    return found if isinstance(found, bytes) and len(found) == LENGTH else new_uid()
+
+
+def _erase_damaged(connection: apsw.Connection, key: OwnerKey, owner: Owner, memory: _Left) -> None:
+    """Erase a damaged memory without reading its row."""
+    id_, uid, created, _ = memory
     # The entries of a damaged row in the indexes are not those that SQLite would delete.
     connection.execute(_SQL["renew_indexes"])
     connection.execute(_SQL["drop_labels_of_memory"], (*key, id_))
     connection.execute(_SQL["unqueue_memory"], (*key, id_))
-    settings = "owner = ?, created_at = ?"
-    connection.execute(_SQL["change_memory"].format(settings=settings), (key[1], created, key[0], id_))
+    settings = "owner = ?, uid = ?, created_at = ?"
+    connection.execute(_SQL["change_memory"].format(settings=settings), (key[1], uid, created, key[0], id_))
     _empty(connection, key, owner, memory)
     connection.execute(_SQL["count_mentions_again"], key)
     connection.execute(_SQL["drop_unmentioned_people"], key)
@@ -199,19 +213,19 @@ def _erase(connection: apsw.Connection, owner: OwnerKey, memory: Memory, now: in
     drop_words(connection, tenant, id_)
     drop_labels(connection, owner, id_, created, memory)
     embeddings.erase(connection, owner, id_, created)
-    _empty(connection, owner, memory.owner, (id_, created, now))
+    _empty(connection, owner, memory.owner, (id_, stored("uid", memory.uid), created, now))
     count_people(connection, owner, memory.related_people)
 
 
-def _empty(connection: apsw.Connection, key: OwnerKey, owner: Owner, memory: tuple[int, int, int]) -> None:
-    """Erase the content of a memory, given as its id, its moment and now."""
-    id_, created, now = memory
+def _empty(connection: apsw.Connection, key: OwnerKey, owner: Owner, memory: _Left) -> None:
+    """Erase the content of a memory."""
+    id_, _, _, now = memory
     tenant = key[0]
     embeddings.drop_of_memory(connection, tenant, id_)
     sqlite_vec.erase(connection, tenant, id_)
     connection.execute(_SQL["drop_archived"], (tenant, id_))
     connection.execute(_SQL["empty_history"], (tenant, id_))
     _note(connection, tenant, id_, ("FORGET", now, "{}", "{}"))
-    checksum = checksum_of_forgotten(owner, id_, created, now)
+    checksum = checksum_of_forgotten(owner, *memory)
     version = next_version(connection, key, more=-1)
     connection.execute(_SQL["empty_memory"], (version, checksum, now, now, tenant, id_))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 import apsw
 import attrs
@@ -24,7 +25,7 @@ def remember(connection: apsw.Connection, book: OwnerNumbers, item: Analysed, no
     """Add a memory unless the store has it, within one transaction; see `MemoryStore.remember`."""
     new = item.memory
     owner = book.give(connection, new.owner)
-    there = connection.execute(_SQL["same_memory"], _key(new, owner, now)).fetchone()
+    there = _same(connection, new, owner, now)
     whose = TenantOwners(owner[0], {owner[1]: new.owner}, book.damage)
     filters = Filters(owners=(new.owner,), lapsed=True, now=now)
     # A damaged memory is never shown, so it is not the same one.
@@ -65,10 +66,14 @@ def supersede(
 def is_there(connection: apsw.Connection, book: OwnerNumbers, item: Analysed, now: datetime) -> bool:
     """Return whether `remember` would find a memory."""
     owner = book.find(connection, item.memory.owner)
-    return (
-        owner is not None
-        and connection.execute(_SQL["same_memory"], _key(item.memory, owner, now)).fetchone() is not None
-    )
+    return owner is not None and _same(connection, item.memory, owner, now) is not None
+
+
+def _same(connection: apsw.Connection, new: NewMemory, owner: OwnerKey, now: datetime) -> Any:
+    """Return id, mentions and end of the same memory, found by its uid, else by its words."""
+    named = {"tenant": owner[0], "owner": owner[1], "uid": bytes.fromhex(new.uid)}
+    there = connection.execute(_SQL["same_uid"], named).fetchone() if new.uid else None
+    return there or connection.execute(_SQL["same_memory"], _key(new, owner, now)).fetchone()
 
 
 def _key(new: NewMemory, owner: OwnerKey, now: datetime) -> dict[str, object]:

@@ -32,7 +32,8 @@ def forgotten_everywhere(open_store: OpenStore) -> None:
         agree(1, store.count(Owner()), "count")
         agree([left], [row.id for row in store.vectors(Owner(), "m", 0, limit=9)], "vectors")
         rows = store.changed(Owner(), version, limit=9)
-        told = IndexRow(id=gone, version=rows[0].version, gone=True, updated=LATER.timestamp())
+        uid = bytes.fromhex(items[0].memory.uid)
+        told = IndexRow(id=gone, version=rows[0].version, uid=uid, gone=True, updated=LATER.timestamp())
         agree([told], rows, "changed")
 
 

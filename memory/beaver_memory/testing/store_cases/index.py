@@ -37,6 +37,7 @@ def all_that_an_index_needs(open_store: OpenStore) -> None:
             importance=0.75,
             confidence=0.25,
             pinned=True,
+            uid=bytes.fromhex(FULL.uid),
         )
         agree(wanted, found)
         agree(sorted(labels), sorted(found.labels), "labels")

@@ -12,6 +12,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.records import Memory, NewMemory
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.protocol import Analysed, SingleStore
+from beaver_memory.store.uids import new_uid
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _LONGEST = 2_000
@@ -76,7 +77,8 @@ def raises(kinds: type[Exception] | tuple[type[Exception], ...], call: Callable[
 
 
 def new(title: str, *, at: int | None = None, **fields: Any) -> Analysed:
-    """Return a new memory, said `at` minutes after `NOW`."""
+    """Return a new memory, said `at` minutes after `NOW`, with a uid of its own."""
+    fields.setdefault("uid", new_uid().hex())
     if at is not None:
         fields["created_at"] = NOW + timedelta(minutes=at)
     return Analysed(

@@ -37,6 +37,7 @@ FULL = NewMemory(
     expires_at=NOW + timedelta(days=1),
     valid_from=NOW - timedelta(days=2),
     valid_until=NOW + timedelta(days=2),
+    uid="0123456789abcdef" * 2,
 )
 
 

@@ -71,4 +71,41 @@ def forgotten_successor(open_store: OpenStore) -> None:
         agree([], store.check(), "problems")
 
 
-CASES = (supersession, supersession_by_a_known_memory, supersession_of_others, forgotten_successor)
+def doubt(open_store: OpenStore) -> None:
+    """A memory keeps the newer one that doubts it, with its history and in its row for an index, and still holds."""
+    with using(open_store) as store:
+        items = [new("Leeds", at=0), new("York", at=1)]
+        leeds, york = store.add(items, now=NOW)
+        store.change(leeds, looking(), event="UPDATE", now=LATER, doubted_by=york)
+    with using(open_store) as store:
+        wanted = attrs.evolve(as_stored(items[0].memory, leeds), doubted_by=york, updated_at=LATER)
+        agree([wanted], store.get([leeds], looking()), "what is stored")
+        agree(["York", "Leeds"], titles(store.recent(looking(), limit=9)), "what holds")
+        entry = Change(event="UPDATE", at=LATER, old={"doubted_by": None}, new={"doubted_by": york})
+        agree([Change(event="ADD", at=NOW), entry], store.history(leeds, looking()), "history")
+        agree([None, york], [row.doubted_by for row in store.changed(Owner(), 0, limit=9)], "in rows for an index")
+        agree([], store.check(), "problems")
+
+
+def forgotten_doubt(open_store: OpenStore) -> None:
+    """A memory whose doubt is forgotten is doubted no more; a forgotten memory keeps nothing of its own doubt."""
+    with using(open_store) as store:
+        leeds, york, bonn, rome = store.add([new("Leeds"), new("York"), new("Bonn"), new("Rome")], now=NOW)
+        for old, newer in ((leeds, york), (bonn, rome)):
+            store.change(old, looking(), event="UPDATE", now=NOW, doubted_by=newer)
+        agree([york, bonn], store.forget([york, bonn], looking(), now=LATER))
+        agree([None, None], [each.doubted_by for each in store.get([leeds, rome], looking())])
+        agree([None] * 4, [row.doubted_by for row in store.changed(Owner(), 0, limit=9)], "in rows for an index")
+        entry = Change(event="UPDATE", at=LATER, old={"doubted_by": york}, new={"doubted_by": None})
+        agree(entry, store.history(leeds, looking())[-1], "history")
+        agree([], store.check(), "problems")
+
+
+CASES = (
+    supersession,
+    supersession_by_a_known_memory,
+    supersession_of_others,
+    forgotten_successor,
+    doubt,
+    forgotten_doubt,
+)

@@ -85,7 +85,7 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def _sign(descriptor: int) -> None:
-    """Write the id of this process and the time into the lock file, for people; make an older lock file private."""
+    """Write the id of this process and the time into the lock file, for people; make it private."""
     note = json.dumps({"pid": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")})
     # A full disk must not keep a user from reading, and the lock file of another user stays as it is.
     with contextlib.suppress(OSError):

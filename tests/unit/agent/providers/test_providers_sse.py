@@ -12,24 +12,13 @@ from beaver_hooks.agent.providers.sse import EventDecoder
 stream = st.lists(
     st.sampled_from(
         [
-            b"data: one",
-            b"data:two",
-            b"data",
-            b": comment",
-            b"event: x",
-            b"id",
-            b"data: \xc3\xa9\xe6\xbc\xa2",
-            b"\r",
-            b"\n",
-            b"\r\n",
-            b"\n\n",
-            b"\xef\xbb\xbf",
-            b"\xff",
+            b"data: one", b"data:two", b"data", b": comment", b"event: x", b"id", b"data: \xc3\xa9\xe6\xbc\xa2",
+            b"\r", b"\n", b"\r\n", b"\n\n", b"\xef\xbb\xbf", b"\xff",
         ]
     )
     | st.binary(max_size=4),
     max_size=12,
-).map(b"".join)
+).map(b"".join)  # fmt: skip
 
 
 def decoded(parts):

@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from case_files import rows
 from hypothesis import given
 from hypothesis import strategies as st
 from selection import campaign
@@ -18,30 +19,11 @@ from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hooks.agent.sessions.sums import DamagedMessages
 from beaver_hostspecs import Message
 
+DATA = Path(__file__).with_name("data")
 HOSTILE = [
-    '"',
-    "'",
-    "*",
-    "-",
-    "NEAR",
-    "AND",
-    "OR",
-    "NOT",
-    "(",
-    ")",
-    "{",
-    "}",
-    ":",
-    "^",
-    "+",
-    "\0",
-    "\ud800",
-    "scope",
-    "s1",
-    " ",
-    "a",
-    "数",
-]
+    '"', "'", "*", "-", "NEAR", "AND", "OR", "NOT", "(", ")", "{", "}", ":", "^", "+", "\0", "\ud800", "scope",
+    "s1", " ", "a", "数",
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -63,22 +45,7 @@ async def found(store, query, **where):
 
 @pytest.mark.parametrize(
     ("query", "expected"),
-    [
-        ("数据库", ["我们的数据库设计"]),
-        ("库", ["我们的数据库设计"]),
-        ("go", ["We use Go, not R"]),
-        ("R", ["We use Go, not R"]),
-        ("한국어", ["한국어를 배워요"]),
-        ("CAFÉ", ["the cafe deploys daily"]),
-        ("deploying?", ["the cafe deploys daily"]),
-        ("🦫", ["🦫 builds"]),
-        ("where is the database that deploys", ["the cafe deploys daily"]),
-        ('"deploy" NEAR(cafe', ["the cafe deploys daily"]),
-        ("terms : nothing", []),
-        ("the", ["the cafe deploys daily"]),
-        ("", []),
-        ("\0\ud800", []),
-    ],
+    [*rows(DATA / "found.jsonl", "query", "expected"), ("\0\ud800", [])],
 )
 async def test_what_is_found(store, query, expected):
     """Signs, pairs of signs, one letter, other forms of a word and symbols are found; syntax is only words."""

@@ -1,28 +1,21 @@
 """What a term is, in stored messages and in queries."""
 
+from pathlib import Path
+
 import pytest
+from case_files import rows
 from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks.agent.sessions.terms import query_terms, terms
 from beaver_toolkit.words import LONGEST
 
+DATA = Path(__file__).with_name("data")
+
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("Go, R and C++!", ["go", "r", "and", "c"]),
-        ("Café ﬁne ＡＢＣ", ["cafe", "fine", "abc"]),
-        ("snake_case it's", ["snake", "case", "it", "s"]),
-        ("数据库", ["数", "据", "库", "数据", "据库"]),
-        ("用SQLite库", ["用", "sqlite", "库"]),
-        ("한국어", ["한", "국", "어", "한국", "국어"]),
-        ("हिन्दी", ["हिन्दी"]),
-        ("ok🦫", ["ok", "🦫"]),
-        ('\0\ud800 *"-NEAR(', ["near"]),
-        ("x" * 1000, ["x" * LONGEST]),
-        ("", []),
-    ],
+    [*rows(DATA / "terms.jsonl", "text", "expected"), ('\0\ud800 *"-NEAR(', ["near"]), ("x" * 1000, ["x" * LONGEST])],
 )
 def test_terms_of_a_text(text, expected):
     """Words, signs, pairs of signs and symbols are terms; everything else only separates them."""

@@ -35,8 +35,10 @@ CREATE TABLE owners (
     UNIQUE (tenant, name)
 ) PARTITION BY HASH (tenant);
 
--- The short rows, which filters and ranking read. A forgotten memory keeps its row and its id, without content.
--- `superseded_by` is the memory that holds in place of one whose time has ended.
+-- The short rows, which filters and ranking read. `uid` is random, 16 bytes, and stays with the memory in every copy of
+-- it. A forgotten memory keeps its row, its id and its uid, without content.
+-- `superseded_by` is the memory that holds in place of one whose time has ended, `doubted_by` a newer one that may hold
+-- in its place.
 -- `labels` are tags, people and paths: see `labels.py`. `words` are the terms, salted with the owner: see `words.py`.
 CREATE TABLE observations (
     tenant           bigint NOT NULL,
@@ -50,6 +52,7 @@ CREATE TABLE observations (
     valid_from       bigint,
     valid_until      bigint,
     superseded_by    bigint,
+    doubted_by       bigint,
     deleted_at       bigint,
     last_accessed_at bigint,
     confidence       double precision NOT NULL,
@@ -72,12 +75,14 @@ CREATE TABLE observations (
     related_files    text COLLATE "C" NOT NULL,
     related_people   text COLLATE "C" NOT NULL,
     labels           text[] COLLATE "C" NOT NULL,
+    uid              bytea NOT NULL,
     hash             bytea NOT NULL,
     terms            bytea NOT NULL,
     words            bigint[] NOT NULL,
     PRIMARY KEY (tenant, id)
 ) PARTITION BY HASH (tenant);
 
+CREATE UNIQUE INDEX observations_by_uid ON observations (tenant, uid);
 CREATE INDEX observations_by_version ON observations (tenant, owner, version);
 CREATE INDEX observations_by_time ON observations (tenant, owner, created_at, id) WHERE deleted_at IS NULL;
 -- The index holds eight bytes of each hash; the store compares the whole hash afterwards.
@@ -87,6 +92,7 @@ WHERE deleted_at IS NULL;
 CREATE INDEX observations_by_end ON observations (tenant, owner)
 WHERE deleted_at IS NULL AND (expires_at IS NOT NULL OR valid_from IS NOT NULL OR valid_until IS NOT NULL);
 CREATE INDEX observations_by_successor ON observations (tenant, superseded_by) WHERE superseded_by IS NOT NULL;
+CREATE INDEX observations_by_doubt ON observations (tenant, doubted_by) WHERE doubted_by IS NOT NULL;
 CREATE INDEX observations_by_word ON observations USING gin (words) WITH (fastupdate = off);
 
 -- The texts of a live memory, apart from its short row. `folded` holds the words that phrases and prefixes are compared

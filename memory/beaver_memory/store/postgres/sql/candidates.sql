@@ -97,7 +97,8 @@ WHERE c.session <> ''
 SELECT
     o.id, o.version, o.deleted_at, o.terms, o.length, o.store, o.type, o.scope, o.project, o.session, o.agent,
     o.source, o.speaker, o.tags, o.related_files, o.related_people, o.created_at, o.updated_at, o.expires_at,
-    o.valid_from, o.valid_until, o.mention_count, o.importance, o.confidence, o.pinned
+    o.valid_from, o.valid_until, o.mention_count, o.importance, o.confidence, o.pinned, o.uid,
+    o.doubted_by
 FROM unnest(%(ids)s::bigint[]) AS w (id)
 CROSS JOIN LATERAL (SELECT * FROM observations AS r WHERE r.tenant = %(tenant)s AND r.id = w.id OFFSET 0) AS o
 WHERE o.owner = %(owner)s AND {conditions}

@@ -33,8 +33,15 @@ SET version = %(version)s, checksum = %(checksum)s, deleted_at = %(now)s, update
     scope = '', project = '', session = '', agent = '', source = '', speaker = '', origin = '', pinned = 0,
     expires_at = NULL, valid_from = NULL, valid_until = NULL, last_accessed_at = NULL, confidence = 0, importance = 0,
     mention_count = 1, token_count = 0, length = 0, hash = '', tags = '[]', related_files = '[]',
-    related_people = '[]', labels = '{}', terms = '', words = '{}', superseded_by = NULL
+    related_people = '[]', labels = '{}', terms = '', words = '{}', superseded_by = NULL, doubted_by = NULL
 WHERE tenant = %(tenant)s AND id = %(id)s
+
+-- name: doubted
+-- The live memories that forgotten ones doubt.
+SELECT id
+FROM observations
+WHERE tenant = %(tenant)s AND doubted_by = ANY(%(ids)s::bigint[]) AND deleted_at IS NULL
+ORDER BY id
 
 -- name: predecessors
 -- The live memories that name forgotten ones as their successors.

@@ -17,6 +17,20 @@ WHERE o.tenant = %(tenant)s AND o.owner = %(owner)s AND substring(o.hash FROM 1 
 ORDER BY o.id
 FOR NO KEY UPDATE OF o
 
+-- name: same_uids
+SELECT {columns}
+FROM observations AS o
+JOIN texts AS t ON t.tenant = %(tenant)s AND t.id = o.id
+WHERE o.tenant = %(tenant)s AND o.owner = %(owner)s AND o.uid = ANY(%(uids)s::bytea[]) AND o.deleted_at IS NULL
+
+-- name: same_uids_locked
+SELECT {columns}
+FROM observations AS o
+JOIN texts AS t ON t.tenant = %(tenant)s AND t.id = o.id
+WHERE o.tenant = %(tenant)s AND o.owner = %(owner)s AND o.uid = ANY(%(uids)s::bytea[]) AND o.deleted_at IS NULL
+ORDER BY o.id
+FOR NO KEY UPDATE OF o
+
 -- name: repeat_memory
 UPDATE observations
 SET mention_count = %(mentions)s, expires_at = %(expires)s, updated_at = %(now)s, version = %(version)s,

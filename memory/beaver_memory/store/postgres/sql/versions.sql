@@ -35,7 +35,8 @@ WHERE o.tenant = %(tenant)s AND o.owner = ANY(%(owners)s::integer[])
 SELECT
     o.id, o.version, o.deleted_at, o.terms, o.length, o.store, o.type, o.scope, o.project, o.session, o.agent,
     o.source, o.speaker, o.tags, o.related_files, o.related_people, o.created_at, o.updated_at, o.expires_at,
-    o.valid_from, o.valid_until, o.mention_count, o.importance, o.confidence, o.pinned
+    o.valid_from, o.valid_until, o.mention_count, o.importance, o.confidence, o.pinned, o.uid,
+    o.doubted_by
 FROM observations AS o
 WHERE o.tenant = %(tenant)s AND o.owner = %(owner)s AND o.version > %(after)s
 ORDER BY o.version

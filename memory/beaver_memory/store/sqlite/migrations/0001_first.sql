@@ -31,9 +31,10 @@ CREATE TABLE owners (
 ) STRICT, WITHOUT ROWID;
 
 -- `row` is unique in the file: the word index and sqlite-vec name memories by it. It is never shown.
+-- `uid` is random, 16 bytes, and stays with the memory in every copy of it.
 -- The columns used by filters come first, so that SQLite does not read long texts to reach them.
--- `superseded_by` is the memory that holds in place of one whose time has ended. `evidence` holds the words that a
--- memory rests on. A forgotten memory keeps its row and its id, without content.
+-- `superseded_by` is the memory that holds in place of one whose time has ended, `doubted_by` a newer one that may hold
+-- in its place. `evidence` holds the words that a memory rests on. A forgotten memory keeps its row, its id and its uid, without content.
 CREATE TABLE observations (
     row              INTEGER PRIMARY KEY,
     tenant           INTEGER NOT NULL,
@@ -54,6 +55,7 @@ CREATE TABLE observations (
     valid_from       INTEGER,
     valid_until      INTEGER,
     superseded_by    INTEGER,
+    doubted_by       INTEGER,
     deleted_at       INTEGER,
     added_at         INTEGER NOT NULL,
     updated_at       INTEGER NOT NULL,
@@ -63,6 +65,7 @@ CREATE TABLE observations (
     mention_count    INTEGER NOT NULL DEFAULT 1,
     token_count      INTEGER NOT NULL,
     length           INTEGER NOT NULL,
+    uid              BLOB NOT NULL,
     hash             BLOB NOT NULL,
     speaker          TEXT NOT NULL,
     origin           TEXT NOT NULL,
@@ -80,11 +83,13 @@ CREATE TABLE observations (
 ) STRICT;
 
 CREATE UNIQUE INDEX observations_by_id ON observations (tenant, id);
+CREATE UNIQUE INDEX observations_by_uid ON observations (tenant, uid);
 CREATE INDEX observations_by_time ON observations (tenant, owner, created_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX observations_by_version ON observations (tenant, owner, version);
 -- The index holds eight bytes of each hash; the store compares the whole hash afterwards.
 CREATE INDEX observations_by_hash ON observations (tenant, owner, substr(hash, 1, 8)) WHERE deleted_at IS NULL;
 CREATE INDEX observations_by_successor ON observations (tenant, superseded_by) WHERE superseded_by IS NOT NULL;
+CREATE INDEX observations_by_doubt ON observations (tenant, doubted_by) WHERE doubted_by IS NOT NULL;
 
 -- The tags, people and paths of a memory, one row for each label. Other filters are columns, which the store checks
 -- while it reads an owner's memories in order of time. Labels are rare, so they have a table of their own. It is in

@@ -7,11 +7,16 @@ UPDATE tenants SET next_id = next_id + ?1 WHERE number = ?2 RETURNING next_id - 
 -- `rows.new_row` gives the values from `owner` on, in this order.
 INSERT INTO observations (
     tenant, id, checksum, owner, version, store, type, scope, project, session, agent, source, speaker, origin, pinned,
-    confidence, importance, created_at, expires_at, valid_from, valid_until, added_at, updated_at, token_count, hash,
-    length, terms, tags, keywords, related_files, related_people, title, summary, facts, narrative,
+    confidence, importance, created_at, expires_at, valid_from, valid_until, added_at, updated_at, token_count, uid,
+    hash, length, terms, tags, keywords, related_files, related_people, title, summary, facts, narrative,
     evidence
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (
+    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+)
+
+-- name: has_uid
+SELECT 1 FROM observations INDEXED BY observations_by_uid WHERE tenant = ? AND uid = ?
 
 -- name: queue_embeddings
 INSERT INTO unembedded (tenant, owner, model, created_at, memory)

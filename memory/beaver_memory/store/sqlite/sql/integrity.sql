@@ -65,6 +65,12 @@ FROM observations AS o
 LEFT JOIN observations AS s ON s.tenant = o.tenant AND s.id = o.superseded_by
 WHERE o.superseded_by IS NOT NULL AND (s.id IS NULL OR s.deleted_at IS NOT NULL)
 
+-- name: wrong_doubts
+SELECT count(*)
+FROM observations AS o
+LEFT JOIN observations AS s ON s.tenant = o.tenant AND s.id = o.doubted_by
+WHERE o.doubted_by IS NOT NULL AND (s.id IS NULL OR s.deleted_at IS NOT NULL)
+
 -- name: wrong_ids
 SELECT count(*) FROM observations AS o JOIN tenants AS t ON t.number = o.tenant WHERE o.id >= t.next_id
 

@@ -22,7 +22,7 @@ SET version = ?, checksum = ?, deleted_at = ?, updated_at = ?, store = '', type 
     last_accessed_at = NULL, confidence = 0.0, importance = 0.0, mention_count = 1, token_count = 0, length = 0,
     hash = x'', speaker = '', origin = '', tags = '[]', keywords = '[]', related_files = '[]', related_people = '[]',
     terms = x'', title = '', summary = '', facts = '[]', narrative = '',
-    evidence = '', superseded_by = NULL
+    evidence = '', superseded_by = NULL, doubted_by = NULL
 WHERE tenant = ? AND id = ?
 
 -- name: predecessors
@@ -32,6 +32,18 @@ FROM observations INDEXED BY observations_by_successor
 WHERE tenant = ? AND superseded_by IN (SELECT value FROM json_each(?)) AND superseded_by IS NOT NULL
     AND deleted_at IS NULL
 ORDER BY id
+
+-- name: doubted
+-- The live memories that forgotten ones doubt.
+SELECT id
+FROM observations INDEXED BY observations_by_doubt
+WHERE tenant = ? AND doubted_by IN (SELECT value FROM json_each(?)) AND doubted_by IS NOT NULL
+    AND deleted_at IS NULL
+ORDER BY id
+
+-- name: uid_in_index
+-- The index gives the uid, whatever the row says.
+SELECT uid FROM observations INDEXED BY observations_by_uid WHERE tenant = ? AND row = ?
 
 -- name: resting_on
 -- The live memories of an owner with an excerpt of one of some turns.

@@ -1,5 +1,10 @@
 -- The search for the same memory.
 
+-- name: same_uid
+SELECT id, mention_count, expires_at
+FROM observations INDEXED BY observations_by_uid
+WHERE tenant = :tenant AND uid = :uid AND owner = :owner AND deleted_at IS NULL
+
 -- name: same_memory
 -- The hash finds candidates; two memories are the same if text, owner, place and time of validity are the same.
 SELECT id, mention_count, expires_at

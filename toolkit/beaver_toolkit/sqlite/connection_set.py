@@ -1,7 +1,7 @@
 """The connections that are opened together to a database, for all threads, and the lease of its files.
 
-A connection belongs to the thread that borrowed it until the thread gives it back. An opening that goes out of use
-closes the others at once and a lent one on its return; the last one ends the lease.
+A connection belongs to the thread that borrowed it until the thread gives it back. A set that goes out of use closes
+the idle ones at once and a lent one on its return; the last one ends the lease.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from beaver_toolkit.sqlite.lease import Lease
 MOST_READERS = 8
 
 
-class Opening:
+class ConnectionSet:
     """One connection that writes, one that checkpoints, and a few for reading, each lent to one thread at a time.
 
     Args:
@@ -53,7 +53,7 @@ class Opening:
         self._idle: list[apsw.Connection] = []
         self._is_retired = False
         self._fault = ""
-        # The borrowers, and one more until the opening is retired.
+        # The borrowers, and one more until the set is retired.
         self._holders = 1
 
     @contextlib.contextmanager
@@ -95,7 +95,7 @@ class Opening:
                 self.logged_pages = 0
 
     def retire(self, fault: str) -> str:
-        """Lend no connection any more, and close each as soon as nobody uses it; return what a fault has cost.
+        """Lend no connection any more, and close each, a lent one on its return; return what a fault has cost.
 
         Args:
             fault: why the files must not be used any more, as a category, or an empty text.
