@@ -11,9 +11,7 @@ from beaver_toolkit.urls import is_exposed, is_here, split
 
 PATH = "memory.local.embedding"
 
-ProviderName = Literal[
-    "auto", "none", "static", "onnx", "fastembed", "openai-compatible", "openai", "voyage", "cohere", "ollama"
-]
+ProviderName = Literal["auto", "none", "static", "onnx", "openai-compatible", "openai", "voyage", "cohere", "ollama"]
 
 REMOTE = ("openai-compatible", "openai", "voyage", "cohere", "ollama")
 """The providers over HTTP."""

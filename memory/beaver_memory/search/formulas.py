@@ -12,17 +12,7 @@ from beaver_memory.embedding.calibration import UNKNOWN, Scale
 from beaver_memory.search.candidates import Candidates
 from beaver_memory.search.intent import Intent
 from beaver_memory.search.score_shares import Shares
-from beaver_memory.search.signals import (
-    beside,
-    nearness,
-    recency,
-    reciprocal,
-    size,
-    speaking,
-    spread,
-    stated,
-    together,
-)
+from beaver_memory.search.signals import beside, nearness, recency, size, speaking, spread, stated, together
 from beaver_memory.search.traits import ASKS, FIRST, NUMBER, RULE, TIME
 
 DIRECT = 4
@@ -165,7 +155,7 @@ def in_context(found: Candidates, intent: Intent, now: float, weights: Weights, 
     return Ranked(scores=part * total, shares=Shares(shares, part))
 
 
-def weighted(*, semantic: float, lexical: float, age: float, mentions: float = 0.0) -> Formula:
+def _weighted(*, semantic: float, lexical: float, age: float, mentions: float = 0.0) -> Formula:
     """Return a formula of weighted signals, each scaled to 0 to 1 among the candidates."""
 
     def rank(found: Candidates, _: Intent, now: float, __: Weights, ___: Scale = UNKNOWN, /) -> Ranked:
@@ -181,22 +171,11 @@ def weighted(*, semantic: float, lexical: float, age: float, mentions: float = 0
     return rank
 
 
-def by_rank(found: Candidates, _: Intent, __: float, ___: Weights, ____: Scale = UNKNOWN, /) -> Ranked:
-    """Rank by the places in each channel (reciprocal rank fusion)."""
-    places = {"lexical": reciprocal(found.lexical)}
-    if found.cosine is not None:
-        places["semantic"] = reciprocal(np.where(found.embedded, found.cosine, 0))
-    shares = {name: place / len(places) for name, place in places.items()}
-    return Ranked(scores=_sum(shares), shares=shares)
-
-
 FORMULAS: Mapping[str, Formula] = MappingProxyType(
     {
         "context": in_context,
-        "weighted": weighted(semantic=0.55, lexical=0.35, age=0.10),
-        "seed-002": weighted(semantic=0.25, lexical=0.45, age=0.15, mentions=0.15),
-        "seed-003": weighted(semantic=0.55, lexical=0.35, age=0.10),
-        "rrf": by_rank,
+        "seed-002": _weighted(semantic=0.25, lexical=0.45, age=0.15, mentions=0.15),
+        "seed-003": _weighted(semantic=0.55, lexical=0.35, age=0.10),
     }
 )
 """The formulas by name."""
