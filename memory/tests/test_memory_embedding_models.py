@@ -22,6 +22,7 @@ from selection import campaign
 
 from beaver_memory.embedding import download, onnx, static
 from beaver_memory.embedding.catalog import KNOWN, KnownModel, Piece
+from beaver_memory.embedding.download import extract
 from beaver_memory.embedding.errors import EmbedderMissing, EmbedderRefused, EmbedderUnavailable, EmbeddingError
 from beaver_memory.embedding.factory import make_embedder
 from beaver_memory.embedding.installer import LOCK_FILE, install_model, remove_model
@@ -37,7 +38,6 @@ from beaver_memory.embedding.models import (
 from beaver_memory.embedding.query_cache import CachedQueries
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.embedding.speed import bench, bench_model, peak_mb
-from beaver_memory.embedding.wheel import extract
 
 WHEELS = Path(os.environ.get("BEAVER_MODEL_WHEELS", Path(__file__).parents[2] / "build" / "model-wheels"))
 """Where `make models` has put the wheels of the real model: tests ask no package index."""

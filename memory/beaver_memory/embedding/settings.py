@@ -6,10 +6,12 @@ import attrs
 
 from beaver_hostspecs import Secret
 from beaver_hostspecs.settings import Check, Unfit, between, setting
-from beaver_memory.embedding.bounds import MOST_DIMENSIONS
 from beaver_toolkit.urls import is_exposed, is_here, split
 
 PATH = "memory.local.embedding"
+
+MOST_DIMENSIONS = 8192
+"""The longest embedding."""
 
 ProviderName = Literal["auto", "none", "static", "onnx", "openai-compatible", "openai", "voyage", "cohere", "ollama"]
 
