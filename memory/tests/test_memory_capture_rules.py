@@ -7,11 +7,11 @@ from case_files import rows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_memory.capture.acknowledgements import acknowledges
 from beaver_memory.capture.features import Features
 from beaver_memory.capture.records import KINDS, LONGEST, Utterance
 from beaver_memory.capture.rules import ASKED, RuleExtractor, asks_to_remember
 from beaver_memory.capture.sentences import sentences, without_private
+from beaver_memory.capture.short_statements import acknowledges
 from beaver_memory.capture.vocabulary import vocabulary_of
 
 DATA = Path(__file__).with_name("data") / "capture"

@@ -14,9 +14,8 @@ from beaver_memory.embedding.protocol import Identity
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
-from beaver_memory.reconcile.contract import LONGEST_ANSWER, LONGEST_TEXT, decision_of, question
 from beaver_memory.reconcile.decision import Decision, Reconciled
-from beaver_memory.reconcile.model_judge import ModelJudge
+from beaver_memory.reconcile.model_judge import LONGEST_ANSWER, LONGEST_TEXT, ModelJudge, decision_of, question
 from beaver_memory.reconcile.reconciler import Reconciler
 from beaver_memory.reconcile.vocabulary.reader import vocabulary
 from beaver_memory.records import NewMemory, Owner, Store
