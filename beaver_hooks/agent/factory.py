@@ -20,7 +20,7 @@ from beaver_hooks.agent.shield import uninterrupted
 from beaver_hooks.agent.skills import SkillLibrary
 from beaver_hooks.audit.events import AuditSink
 from beaver_hooks.config import LoadedConfig, Summary, load_config
-from beaver_hooks.config.agent import AgentSettings
+from beaver_hooks.config.model import AgentSettings
 from beaver_hooks.file_trust import StateFiles
 from beaver_hooks.host import Host
 from beaver_hooks.log import make_log

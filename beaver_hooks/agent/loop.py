@@ -20,7 +20,7 @@ from beaver_hooks.agent.shield import uninterrupted
 from beaver_hooks.agent.skills import ActiveSkill
 from beaver_hooks.text import presentable
 from beaver_hooks.tools import OnTool, ToolOutcome
-from beaver_hooks.turns.ids import new_turn_id
+from beaver_hooks.turns.fields import new_turn_id
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import Answer, AuditUnavailable, Message, Scope, Trust
 

@@ -18,8 +18,7 @@ from beaver_hooks.cli.terminal import show
 from beaver_hooks.cli.text_format import filled
 from beaver_hooks.config import Config, LoadedConfig
 from beaver_hooks.config.edits import Step, with_placeholders
-from beaver_hooks.config.paths import printable
-from beaver_hooks.config.suggestions import meant_or_known
+from beaver_hooks.config.paths import meant_or_known, printable
 from beaver_hooks.config.type_hints import key_of, settings_fields
 from beaver_hooks.plugins.entry_points import install_command, installed
 from beaver_hooks.plugins.modes import preset_of

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType, MappingProxyType, MethodType
 from typing import Any
 
-from beaver_hooks.config.suggestions import meant_or_known
+from beaver_hooks.config.paths import meant_or_known
 from beaver_hostspecs import PROJECT, PluginRefused, hooks
 from beaver_hostspecs.naming import type_name
 

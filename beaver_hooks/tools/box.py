@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.config.paths import did_you_mean
 from beaver_hooks.host import Host
 from beaver_hooks.tools.arguments import BrokenSchemaError, UnfitArgumentsError, check_arguments, parse_arguments
 from beaver_hooks.tools.outcomes import BuiltInTool, ToolCall, ToolOutcome

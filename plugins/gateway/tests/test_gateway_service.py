@@ -446,7 +446,7 @@ def test_description():
 
 def test_imports():
     """The distribution imports the contract and httpx, and nothing of the host or of another plugin."""
-    code = "import sys, beaver_hooks_gateway.testing, beaver_hooks_gateway.cli_output; print(*sorted(sys.modules))"
+    code = "import sys, beaver_hooks_gateway.testing, beaver_hooks_gateway.cli; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
 
     assert {"httpx"} == {"beaver_hooks", "beaver_hooks_curated", "httpx"} & {*loaded}

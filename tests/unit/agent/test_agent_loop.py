@@ -26,9 +26,8 @@ from beaver_hooks.agent.sessions.database import DATABASE
 from beaver_hooks.agent.skills import ActiveSkill, activation_text
 from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import Config
-from beaver_hooks.config.agent import SYSTEM_PROMPT, AgentSettings
 from beaver_hooks.config.loader import LoadedConfig
-from beaver_hooks.config.model import HostSettings, Memory, Plugins
+from beaver_hooks.config.model import SYSTEM_PROMPT, AgentSettings, HostSettings, Memory, Plugins
 from beaver_hooks.tools.outcomes import ToolCall
 from beaver_hooks_curated.plugin import RULE
 from beaver_hostspecs import (
