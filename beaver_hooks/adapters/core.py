@@ -27,8 +27,7 @@ from beaver_hooks.log import make_log
 from beaver_hooks.sync import SyncHost
 from beaver_hooks.text import presentable
 from beaver_hooks.tools.box import ToolBox, is_being_cancelled
-from beaver_hooks.tools.outcomes import ToolCall
-from beaver_hooks.tools.result_text import render_error
+from beaver_hooks.tools.outcomes import ToolCall, render_error
 from beaver_hooks.turns.fields import new_turn_id
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import (

@@ -12,7 +12,7 @@ from typing import Any, Self
 import attrs
 
 from beaver_hooks.agent.messages import Provider
-from beaver_hooks.agent.providers.missing_key import provider_of
+from beaver_hooks.agent.providers import provider_of
 from beaver_hooks.agent.sessions.database import refuse_listed
 from beaver_hooks.agent.sessions.events import SessionEvents
 from beaver_hooks.agent.sessions.store import SessionStore

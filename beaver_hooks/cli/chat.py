@@ -15,23 +15,21 @@ from beaver_hooks import __version__
 from beaver_hooks.agent.conversation import Conversation, Ended
 from beaver_hooks.agent.factory import EngineLoader, EngineLoadResult
 from beaver_hooks.agent.sessions.texts import new_session_id
-from beaver_hooks.cli import colours
-from beaver_hooks.cli.colours import is_screen
-from beaver_hooks.cli.common import common, configured, logging_to_file
+from beaver_hooks.cli import terminal
+from beaver_hooks.cli.common import common, configured, logging_to_file, tell_once
 from beaver_hooks.cli.errors import UNEXPECTED, exit_code, sentence
 from beaver_hooks.cli.markdown import MarkdownPieces
-from beaver_hooks.cli.notices import tell_once
 from beaver_hooks.cli.options import IDENTIFIER, no_memory_option, trust_option
 from beaver_hooks.cli.session_texts import recap
 from beaver_hooks.cli.signals import Terminated
 from beaver_hooks.cli.streams import Unwritable, unreadable
-from beaver_hooks.cli.terminal import CUT, Pieces, ended, show, waiting
+from beaver_hooks.cli.terminal import CUT, Pieces, ended, is_screen, show, waiting
 from beaver_hooks.cli.why import explanation
 from beaver_hooks.config import LoadedConfig
 from beaver_hooks.loop_thread import LoopThread
 from beaver_hooks.receipts.health import Health
 from beaver_hooks.tools import ToolOutcome
-from beaver_hooks.tools.result_text import one_line
+from beaver_hooks.tools.outcomes import one_line
 from beaver_hostspecs import BeaverError, NotOffered, thaw
 
 PROMPT = "you> "
@@ -44,7 +42,7 @@ RECALLED = 4
 PATIENCE = 5.0
 """Seconds that `/why` waits for the plugins' work on the last answer."""
 
-RED, YELLOW, DIM = colours.whole("red"), colours.whole("yellow"), colours.whole("bright_black")
+RED, YELLOW, DIM = terminal.whole("red"), terminal.whole("yellow"), terminal.whole("bright_black")
 WHY = "what memory recalled for your last prompt and kept of it, and why"
 
 

@@ -10,7 +10,7 @@ import attrs
 import click
 
 from beaver_hooks.agent.factory import EngineLoadResult
-from beaver_hooks.cli import colours
+from beaver_hooks.cli import terminal
 from beaver_hooks.cli.app import CONFIG
 from beaver_hooks.cli.common import common, configured, in_loop, opened
 from beaver_hooks.cli.edits import dry_run, edited, target
@@ -160,7 +160,7 @@ async def _show(loaded: LoadedConfig, *, as_json: bool) -> None:
         return
     show(f"Memory mode: {mode}")
     for each in plugins:
-        show("\n" + "\n".join(_lines(each)), paint=colours.listed_state)
+        show("\n" + "\n".join(_lines(each)), paint=terminal.listed_state)
     if host.state != "ok":
         show(f"\n{filled(f'The host itself is {host}', indent='  ')}")
 

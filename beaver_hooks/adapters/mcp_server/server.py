@@ -24,7 +24,7 @@ from beaver_hooks.host import Host
 from beaver_hooks.receipts.health import Health
 from beaver_hooks.receipts.recorder import HOST
 from beaver_hooks.tools.box import NAME as TOOL_NAME
-from beaver_hooks.tools.result_text import describe_error, one_line
+from beaver_hooks.tools.outcomes import describe_error, one_line
 from beaver_hostspecs import BeaverError, Command, Reference, Trust
 from beaver_hostspecs.naming import type_name
 from beaver_hostspecs.rendering import render_references

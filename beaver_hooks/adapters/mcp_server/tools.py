@@ -14,7 +14,7 @@ from beaver_hooks.host import Host
 from beaver_hooks.tools import ToolBox
 from beaver_hooks.tools.arguments import BrokenSchemaError, UnfitArgumentsError, check_arguments, parse_arguments
 from beaver_hooks.tools.box import OUTPUT_CHARACTERS
-from beaver_hooks.tools.result_text import describe_error, one_line, render_output
+from beaver_hooks.tools.outcomes import describe_error, one_line, render_output
 from beaver_hostspecs import Tool, thaw
 from beaver_hostspecs.naming import type_name
 

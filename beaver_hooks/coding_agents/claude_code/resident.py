@@ -269,10 +269,6 @@ def _begin_log() -> None:
             os.ftruncate(sys.stderr.fileno(), 0)
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
-
-
 def differs(given: bytes, config: Path) -> bool:
     """Whether a relevant variable differs from this process's.
 
@@ -304,3 +300,7 @@ def _within(value: object) -> Iterator[str]:
     elif isinstance(value, Mapping | list):
         for each in value.values() if isinstance(value, Mapping) else value:
             yield from _within(each)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -12,10 +12,9 @@ import pytest
 
 from beaver_hooks_gateway import BreakerSettings, Gateway, GatewaySettings, MemoryGatewayService
 from beaver_hooks_gateway.plugin import RULE
-from beaver_hooks_gateway.references import reference_id
 from beaver_hooks_gateway.shared_breaker import make_breaker
 from beaver_hooks_gateway.testing import Fault
-from beaver_hooks_gateway.wire import Result
+from beaver_hooks_gateway.wire import Result, reference_id
 from beaver_hostspecs import (
     ConfigurationError,
     Contribution,

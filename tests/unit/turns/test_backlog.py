@@ -12,7 +12,7 @@ from beaver_hooks.plugins.registry import Implementation, Member
 from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.turns.background import Backlog, Job
 from beaver_hostspecs.testing import make_turn
-from beaver_hostspecs.testing.clocks import NOON
+from beaver_hostspecs.testing.factories import NOON
 
 pytestmark = pytest.mark.usefixtures("complaints")
 

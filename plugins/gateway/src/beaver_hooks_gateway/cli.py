@@ -9,10 +9,9 @@ import click
 
 from beaver_hooks_gateway.client import GatewayClient
 from beaver_hooks_gateway.plugin import Gateway
-from beaver_hooks_gateway.references import reference
 from beaver_hooks_gateway.settings import PATH, GatewaySettings
 from beaver_hooks_gateway.shared_breaker import SharedBreaker, make_breaker
-from beaver_hooks_gateway.wire import RecalledMemory
+from beaver_hooks_gateway.wire import RecalledMemory, reference
 from beaver_hostspecs import Clock, ConfigurationError, Shell, SystemClock, scrub
 from beaver_hostspecs.rendering import render_references
 from beaver_toolkit.breaker import is_open
