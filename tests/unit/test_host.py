@@ -16,7 +16,7 @@ from beaver_hooks import Host
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
-from beaver_hooks.turns.ids import is_ours
+from beaver_hooks.turns.fields import is_ours
 from beaver_hostspecs import (
     AuditUnavailable,
     Command,
