@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,14 +21,12 @@ FOLDER = "notices"
 
 ONCE = "This line is shown once; `beaver check` repeats it."
 
-_LEFT_OUT = "event=beaver_hooks.plugin_unavailable "
-_OWN_WORDS = "error=PluginUnavailable"
+_OPTED_OUT = re.compile(r"event=beaver_hooks\.plugin_unavailable plugin=\S+ error=PluginUnavailable ")
 
 
 def is_news(record: logging.LogRecord) -> bool:
     """Whether a log record says more than `tell_once`, which reports plugins that opt out."""
-    text = record.getMessage()
-    return not (text.startswith(_LEFT_OUT) and text.endswith(_OWN_WORDS))
+    return not _OPTED_OUT.match(record.getMessage())
 
 
 def tell_once(status: "Mapping[str, Health]", notices: Mapping[str, Sequence[str]], folder: Path) -> None:
