@@ -157,7 +157,7 @@ def test_a_merge_of_a_newer_backup_into_a_restored_older_one(before, after, sinc
 
 
 def test_a_merge_keeps_uids(tmp_path):
-    """An added memory keeps its uid, by which a later merge knows it whatever is said of it, and whether it is forgotten."""
+    """An added memory keeps its uid, by which a later merge knows it changed or forgotten."""
     source = World(tmp_path / "source", itertools.count()).do([("add", "ash"), ("add", "birch")])
     world = World(tmp_path / "state", itertools.count(99)).do([("add", "cedar")])
     backup = written(source.folder, tmp_path / "backup")

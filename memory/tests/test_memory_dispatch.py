@@ -234,7 +234,7 @@ def test_a_writer_writes_for_its_own_user():
 
 @pytest.mark.parametrize("caller", list(Caller))
 def test_no_caller_names_a_uid(caller):
-    """A memory of a request that names its uid is refused, whoever asks."""
+    """A memory of a request that names its uid is refused to every caller."""
     source, named, fields = attrs.evolve(SOURCE, caller=caller), {"title": "Tea.", "uid": "0" * 32}, []
     for name, body in (
         ("write", {"memories": [{"title": "Rome."}, named]}),

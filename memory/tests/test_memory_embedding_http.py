@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import repeat
 
 import attrs
+import httpx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -28,6 +29,8 @@ from beaver_memory.embedding.errors import EmbeddingError
 from beaver_memory.embedding.factory import make_embedder
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.embedding.wire import WIRES, AnswerError
+from beaver_toolkit.http import Reply
+from beaver_toolkit.http_sync import SyncBoundedClient
 
 TEXT = "the quick brown wombat"
 """The embedded text, which must not appear in errors, logs or traces."""
@@ -382,6 +385,40 @@ def test_each_provider_gets_what_it_wants(provider, server, make, canary):
     assert body | for_passages | {field: ["one", "three"]} == second.body
     keys = [each.headers.get("Authorization") for each in server.asked]
     assert [None if provider == "ollama" else f"Bearer {canary.reveal()}"] * 2 == keys
+
+
+COMPATIBLE = {"base_url": "https://models.example/v1/", "api_key_env": "COMPATIBLE_API_KEY"}
+
+
+@pytest.mark.parametrize(
+    ("provider", "given_settings", "address"),
+    [
+        ("openai", {}, "https://api.openai.com/v1/embeddings"),
+        ("voyage", {}, "https://api.voyageai.com/v1/embeddings"),
+        ("cohere", {}, "https://api.cohere.com/v2/embed"),
+        ("ollama", {}, "http://localhost:11434/api/embed"),
+        ("openai-compatible", COMPATIBLE, "https://models.example/v1/embeddings"),
+    ],
+)
+def test_each_provider_has_its_address(provider, given_settings, address, monkeypatch):
+    """A request goes to the provider's own address or the configured one, with the credential of the right variable."""
+    keys = {f"{name.upper()}_API_KEY": f"sk-of-{name}-4711" for name in ("openai", "voyage", "cohere", "compatible")}
+    asked = []
+
+    def refuse(_client, url, _content, *, auth, **_):
+        request = auth(httpx.Request("POST", url))
+        asked.append((url, request.headers.get("Authorization")))
+        return Reply(status=401)
+
+    monkeypatch.setattr(SyncBoundedClient, "post", refuse)
+    settings = EmbeddingSettings(provider=provider, model="m1", dimensions=DIMENSIONS, **given_settings)
+    embedder = make_embedder(settings, state_folder=None, environment=keys)
+    with pytest.raises(EmbeddingError):
+        embedder.embed_query(TEXT)
+    embedder.close()
+
+    name = provider.rpartition("-")[2]
+    assert [(address, None if name == "ollama" else f"Bearer sk-of-{name}-4711")] == asked
 
 
 @pytest.mark.parametrize(

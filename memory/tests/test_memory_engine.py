@@ -263,11 +263,13 @@ def test_an_embedder_that_fails(tmp_path, fault, category):
 
 
 def test_vectors_find_what_words_do_not(tmp_path):
-    """A memory with a vector is found by a query that shares no word with it."""
+    """A query finds a memory by its vector that shares no word with it, beside one by its words that has no vector."""
     with MemoryEngine.open(tmp_path, embedder=Letters()) as engine:
         engine.add(said("zzz qqq", "aaa bbb"))
         assert 2 == engine.embed()
         assert "zzz qqq" == titles(engine, "qzqz")[0]
+        engine.add(said("red bike"))
+        assert {"zzz qqq", "red bike"} <= {*titles(engine, "qzqz bike")}
 
 
 def test_a_language_that_the_model_does_not_know(tmp_path):

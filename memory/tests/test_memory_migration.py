@@ -85,8 +85,8 @@ def test_everything_is_copied(place):
         for each in (source, target):
             assert [] == each.check()
         ours, theirs = (each.changed(owner, 0, limit=99) for each in (source, target))
-        assert [(row.id, row.uid, row.version, row.gone, row.terms) for row in ours] == [
-            (row.id, row.uid, row.version, row.gone, row.terms) for row in theirs
+        assert [(row.id, row.uid, row.version, row.gone, row.terms, row.doubted_by) for row in ours] == [
+            (row.id, row.uid, row.version, row.gone, row.terms, row.doubted_by) for row in theirs
         ]
         assert source.vectors(owner, "m", 0, limit=99) == target.vectors(owner, "m", 0, limit=99)
         assert source.summaries(owner, limit=9) == target.summaries(owner, limit=9)

@@ -5,10 +5,12 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import attrs
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from beaver_memory.embedding.protocol import Identity
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
@@ -42,9 +44,9 @@ class Calendar:
 class Memories:
     """Writes memories on consecutive days, and reads them back."""
 
-    def __init__(self, answer=None):
+    def __init__(self, answer=None, embedder=None):
         self.clock, self.asked, self.events = Calendar(), [], []
-        self.engine = MemoryEngine(InMemoryStore(), clock=self.clock)
+        self.engine = MemoryEngine(InMemoryStore(), embedder=embedder, clock=self.clock)
         judge = None if answer is None else ModelJudge(self._ask(answer), trace=self._trace)
         self.reconciler = Reconciler(self.engine, judge=judge, clock=self.clock)
 
@@ -94,6 +96,33 @@ def test_an_unrelated_memory_is_added():
 
     assert Reconciled(id=2, outcome="stored", reason="no_candidate") == ended
     assert ["I live in Lisbon."] == memories.recalled("Where do I live?")
+
+
+class Topics:
+    """An embedder: one dimension for vehicles, and one for all else."""
+
+    identity = Identity(provider="test", model="topics", dimensions=2)
+
+    def embed_query(self, text):
+        return self.embed_passages([text])[0]
+
+    def embed_passages(self, texts):
+        return np.array([[1.0, 0.0] if re.search("automobile|vehicle", text) else [0.0, 1.0] for text in texts], "f4")
+
+    def close(self):
+        """Nothing is open."""
+
+
+def test_candidates_are_similar_by_words_or_by_vectors():
+    """A memory that shares a vector and no word is a candidate; one that shares neither is none."""
+    memories = Memories(answer("ADD"), Topics())
+    memories.say("My automobile is blue.")
+    memories.engine.embed()
+    memories.say("The cellar smells of onions.")
+    memories.engine.embed()
+    memories.say("Our vehicle looks like heaven.")
+
+    assert (True, False) == tuple(word in memories.asked[-1] for word in ("automobile", "cellar"))
 
 
 def test_a_memory_that_says_more_updates_the_one_that_says_less():

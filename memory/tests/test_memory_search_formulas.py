@@ -159,9 +159,10 @@ def test_found_by_vectors_alone():
 
 
 def test_boosts_are_bounded():
-    """Mentions, importance and a pin decide between equal memories, and never outweigh the words."""
+    """Mentions, importance, a pin and the newer time decide between equal memories, and never outweigh the words."""
     equal = attrs.evolve(three(), lexical=np.array([4.0, 4.0, 1.0]), cosine=None)
-    for name, low, high in (("mentions", 1, 2**32 - 1), ("importance", 0.0, 1.0), ("pinned", 0, 1)):
+    newer = ("updated", 0.0, NOW.timestamp())
+    for name, low, high in (("mentions", 1, 2**32 - 1), ("importance", 0.0, 1.0), ("pinned", 0, 1), newer):
         column = np.array([low, high, high])
         first, second, third = scored("context", attrs.evolve(equal, columns=equal.columns | {name: column}))
         assert second > first > third

@@ -280,17 +280,23 @@ def libraries(tmp_path):
 
 @pytest.mark.parametrize("which", ["not_installed", "broken", "another", "gone"])
 def test_an_extension_that_cannot_be_loaded(tmp_path, libraries, which):
-    """An extension that cannot be loaded is reported once, and the index's own vectors answer."""
-    told = Told()
+    """An extension that cannot be loaded is tried and reported once, and the index's own vectors answer."""
+    told, tried = Told(), []
+
+    def library():
+        tried.append(which)
+        return libraries[which]()
+
     with opened(tmp_path, table=False) as engine:
         filled(engine, said(20))
         wanted = [asked(engine, text) for text in QUERIES]
-    with opened(tmp_path, told, libraries[which]) as engine:
+    with opened(tmp_path, told, library) as engine:
         engine._own_layer._nearest.begin()
         engine.embed()
         found = [asked(engine, text) for text in QUERIES]
 
-    assert (["not_installed" if which == "not_installed" else "not_loadable"], wanted) == (told, found)
+    category = "not_installed" if which == "not_installed" else "not_loadable"
+    assert ([category], wanted, [which]) == (told, found, tried)
 
 
 def test_a_library_that_is_another_extension(tmp_path, monkeypatch):

@@ -46,7 +46,8 @@ class Asked(JointStore):
         return self.person.made().last_vector(owner, model)
 
     def changed(self, owner, after, *, limit):
-        return [shown(row) for row in self.person.made().changed(owner, after, limit=limit)]
+        rows = [shown(row) for row in self.person.made().changed(owner, after, limit=limit)]
+        return [attrs.evolve(row, doubted_by=row.doubted_by and PERSONAL_IDS + row.doubted_by) for row in rows]
 
     def vectors(self, owner, model, after, *, limit):
         return [shown(row) for row in self.person.made().vectors(owner, model, after, limit=limit)]

@@ -102,6 +102,16 @@ class Stores(RuleBasedStateMachine):
             self.model[view.tenant, id_] = wanted
         assert wanted == self.store.change(id_, view, event="UPDATE", now=view.now, **fields)
 
+    @rule(id_=ids, newer=ids, view=VIEWS)
+    def doubt(self, id_, newer, view):
+        visible = self.seen_in(view)
+        if {id_, newer} <= visible.keys() and visible[id_].owner == visible[newer].owner:
+            wanted = visible[id_]
+            if wanted.doubted_by != newer:
+                wanted = attrs.evolve(wanted, doubted_by=newer, updated_at=view.now)
+            self.model[view.tenant, id_] = wanted
+            assert wanted == self.store.change(id_, view, event="UPDATE", now=view.now, doubted_by=newer)
+
     @rule(ids_=st.lists(ids, max_size=3), view=VIEWS)
     def forget(self, ids_, view):
         visible = self.seen_in(view)
@@ -110,6 +120,9 @@ class Stores(RuleBasedStateMachine):
         for id_ in gone:
             self.model[view.tenant, id_] = attrs.evolve(visible[id_], deleted_at=view.now)
             self.vectors.pop((view.tenant, id_), None)
+        for key, memory in self.model.items():
+            if key[0] == view.tenant and memory.deleted_at is None and memory.doubted_by in gone:
+                self.model[key] = attrs.evolve(memory, doubted_by=None, updated_at=view.now)
 
     @rule(id_=ids, owner=st.sampled_from(OWNERS), data=st.binary(min_size=1, max_size=4))
     def embed(self, id_, owner, data):
@@ -152,7 +165,10 @@ class Stores(RuleBasedStateMachine):
         assert self.version[owner] == self.store.last_version(owner)
         live = {memory.id: memory for memory in self.live() if memory.owner == owner}
         assert {*live} == {id_ for id_, row in index.items() if not row.gone}
+        every = {memory.id: bytes.fromhex(memory.uid) for memory in self.model.values() if memory.owner == owner}
+        assert every == {id_: row.uid for id_, row in index.items()}
         for id_, memory in live.items():
+            assert memory.doubted_by == index[id_].doubted_by
             tags = {label for label in index[id_].labels if label.startswith("tag:")}
             assert {f"tag:{tag}" for tag in memory.tags} == tags
 

@@ -55,6 +55,7 @@ def test_newest_first(store):
 def test_the_index_follows(store):
     """A changed memory is found by its new words only, and a forgotten one by none."""
     first, second = store.add([new("alpha", tags=("beta",)), new("alpha")], now=NOW)
+    assert [first, second] == sorted(found(store, "alpha"))
     store.change(first, looking(), event="UPDATE", now=NOW, title="gamma", terms=b"g", length=1)
     store.change(first, looking(), event="UPDATE", now=NOW, tags=("delta",))
     assert ([second], [first], [], [first]) == tuple(found(store, word) for word in ("alpha", "gamma", "beta", "delta"))

@@ -24,10 +24,9 @@ def test_importing_the_host_imports_nothing_that_it_may_not_need():
 
 
 def test_importing_the_host_imports_no_plugin():
-    """The only distributions of the family are the host, its contract and the toolkit."""
-    ours = {
-        name.partition(".")[0] for name in modules_after("from beaver_hooks import Host") if name.startswith("beaver_")
-    }
+    """Host and agent bring the host, its contract and the toolkit, and no other distribution of the family."""
+    loaded = modules_after("from beaver_hooks import Host; import beaver_hooks.agent.loop")
+    ours = {name.partition(".")[0] for name in loaded if name.startswith("beaver_")}
 
     assert ours == {"beaver_hooks", "beaver_hostspecs", "beaver_toolkit"}
 

@@ -69,15 +69,16 @@ def view_of(item: Analysed, filters: Filters) -> Filters:
 def renumbered(memory: Memory, offset: int) -> Memory:
     """Return a memory as another database numbers it: its id and those of its links raised by an offset."""
     links = {name: getattr(memory, name) for name in LINKS}
-    return attrs.evolve(memory, id=memory.id + offset, **_renumbered(links, offset))
+    return attrs.evolve(memory, id=memory.id + offset, **renumbered_fields(links, offset))
 
 
 def renumbered_change(change: Change, offset: int) -> Change:
     """Return an entry of the history of a memory that another database numbers otherwise."""
-    return attrs.evolve(change, old=_renumbered(change.old, offset), new=_renumbered(change.new, offset))
+    return attrs.evolve(change, old=renumbered_fields(change.old, offset), new=renumbered_fields(change.new, offset))
 
 
-def _renumbered(fields: Mapping[str, Any], offset: int) -> dict[str, Any]:
+def renumbered_fields(fields: Mapping[str, Any], offset: int) -> dict[str, Any]:
+    """Return fields of a memory with the ids of its links raised by an offset."""
     return {name: value + offset if name in LINKS and value is not None else value for name, value in fields.items()}
 
 

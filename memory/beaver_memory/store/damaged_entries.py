@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from beaver_memory.records import DamagedEntry, Owner
+from beaver_memory.store.checksums import BLOBS
 
 UNREADABLE = object()
 """Stands for the value of a column that the database cannot read."""
@@ -12,7 +13,7 @@ UNREADABLE = object()
 SUMMARY = ("agent", "session", "request", "outcome", "decisions", "open_items", "observation_count", "created_at")
 """The columns of a summary, in the order of its checksum."""
 
-_BLOBS = frozenset({"hash", "terms", "data"})
+_BLOBS = frozenset({*BLOBS, "data"})
 
 
 def entry_of(kind: str, id_: int | str, owner: Owner, values: Mapping[str, Any]) -> DamagedEntry:

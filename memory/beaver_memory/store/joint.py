@@ -19,7 +19,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import LARGEST
-from beaver_memory.store.changes import renumbered, renumbered_change
+from beaver_memory.store.changes import renumbered, renumbered_change, renumbered_fields
 from beaver_memory.store.people import ranked
 from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.protocol import Analysed, SingleStore
@@ -156,6 +156,7 @@ class JointStore:
         """
         if id_ <= PERSONAL_IDS:
             return self._project.change(id_, filters, event=event, now=now, **fields)
+        fields = renumbered_fields(fields, -PERSONAL_IDS)
         if fields.get("scope", EVERYWHERE) != EVERYWHERE:
             raise ValueError("a memory of the person holds everywhere; forget it, and add it to the project")
         store, view = self._personal.there(), personal_view(filters)

@@ -59,7 +59,7 @@ async def error_of(client, operation, seconds=5.0):
 async def test_paths_and_bodies(make, httpx_mock):
     """Each operation goes to its own path with exactly its own body, byte for byte."""
     httpx_mock.add_response(json={"results": [{"text": "a"}]}, is_reusable=True)
-    client = make(top_k=3)
+    client = make(top_k=3, app_id="a1", project_id="p1")
 
     assert [RecalledMemory(results=(Result(text="a"),), total=1), 2, None] == [
         await perform(client, each) for each in PATHS

@@ -95,6 +95,20 @@ async def test_recalled_text_stands_outside_the_system_prompt(gateway, make_host
     assert 1 == len(turn.references)
 
 
+async def test_a_fact_that_both_memories_have_is_shown_by_both(gateway, make_host):
+    """The curated block and the gateway's message both show it: no memory is compared with another."""
+    gateway.results = [{"id": "ep_1", "text": "Likes tea."}, {"id": "ep_2", "text": "Likes coffee instead of tea."}]
+    async with make_host(gateway) as host:
+        host.plugin("curated").service.change(Target.USER, [Operation(action="add", content="Likes tea.")])
+        async with host.turn("What do I like?", session="s1", trust="full") as turn:
+            system, (message,) = turn.system_prompt(), turn.references
+
+    assert "Likes tea." in system
+    assert ["| Likes tea.", "| Likes coffee instead of tea."] == [
+        line for line in message.text.splitlines() if line.startswith("| ")
+    ]
+
+
 async def test_the_place_of_what_was_recalled(gateway, make_host):
     """The search runs before the model call, and the references come after skills and before history and prompt."""
     gateway.results = [RESULT]

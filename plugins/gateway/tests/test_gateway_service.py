@@ -281,6 +281,22 @@ async def test_the_hooks_deadline_is_kept_to(gateway, make_service):
     assert ["recall_timeout"] == report.degradations
 
 
+async def test_the_configured_timeouts_end_each_request(gateway, make_service):
+    """A gateway that hangs costs a recall and a persist no more than the configured seconds."""
+    service = make_service(timeout_seconds=0.1, flush_timeout_seconds=0.2)
+    for operation in ("search", "flush"):
+        gateway.misbehave(operation, Fault.READ_TIMEOUT)
+    async with asyncio.timeout(5):
+        _, recalled = await recall(service)
+        kept = await persist(service)
+        gateway.misbehave("add", Fault.READ_TIMEOUT)
+        lost = await persist(service)
+
+    failed = [{key: facts[key] for key in ("operation", "category")} for _, facts in told(recalled) + told(kept)[1:]]
+    assert [{"operation": name, "category": "timeout"} for name in ("search", "flush")] == failed
+    assert [("gateway", OutcomeKind.UNKNOWN, {"category": "unknown"})] == lost.outcomes
+
+
 class Interrupted:
     """Awaits a coroutine and has its own task cancelled at one of the suspension points."""
 

@@ -30,7 +30,7 @@ from beaver_hostspecs import Secret
 from beaver_hostspecs.testing import make_answer, make_turn
 
 ASKED = datetime(2026, 5, 28, 20, 26, 40, tzinfo=UTC)
-SETTINGS = GatewaySettings(user_id="u1", user_key=Secret("uk_of_the_wire"), app_id="default", project_id="p1")
+SETTINGS = GatewaySettings(user_id="u1", user_key=Secret("uk_of_the_wire"), app_id="a1", project_id="p1")
 
 
 def sent(body):
@@ -38,8 +38,8 @@ def sent(body):
     return json.loads(encode(body))
 
 
-def make_pair(**overrides):
-    turn = make_turn(session="s1", prompt="Why?", when=ASKED, **overrides)
+def make_pair():
+    turn = make_turn(session="s1", prompt="Why?", when=ASKED, user="ann")
     return turn, make_answer(text="Because.", when=ASKED + timedelta(seconds=1))
 
 
@@ -49,17 +49,17 @@ def test_search():
 
     assert (
         b'{"user_id":"u1","user_key":"uk_of_the_wire","conversation_id":"s1","query":"Why?",'
-        b'"scope":["current_chat","resources"],"top_k":8,"app_id":"default","project_id":"p1"}'
+        b'"scope":["current_chat","resources"],"top_k":8,"app_id":"a1","project_id":"p1"}'
     ) == encode(body)
 
 
 def test_add():
-    """An add has the identity, the chat, and exactly two messages in order of time."""
+    """An add has the configured identity and not the turn's user, the chat, and exactly two messages in order of time."""
     assert {
         "user_id": "u1",
         "user_key": "uk_of_the_wire",
         "session_id": "chat:s1",
-        "app_id": "default",
+        "app_id": "a1",
         "project_id": "p1",
         "messages": [
             {"sender_id": "u1", "role": "user", "timestamp": 1780000000000, "content": "Why?"},

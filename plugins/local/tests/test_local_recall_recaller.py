@@ -316,10 +316,11 @@ def test_budget_of_the_turn(place):
 
 
 def test_index(place):
-    """The index lists recent memories for any prompt, and recent sessions at full trust; its events are reported."""
+    """The index lists the memories of three days for any prompt, and sessions at full trust; its events are reported."""
     report = RecordingReport()
     place.add(STABLE)
-    place.add("Ann likes tea.", created_at=place.clock.now() - timedelta(days=1))
+    for days, title in enumerate(("Ann likes tea.", "Bob rows on Fridays.", "Eve keeps bees.", "Dan paints."), 1):
+        place.add(title, created_at=place.clock.now() - timedelta(days=days))
     place.engine.store.summarise(
         ANN, SessionSummary(session="s0", outcome="Chose stable.", created_at=place.clock.now())
     )
@@ -327,6 +328,7 @@ def test_index(place):
 
     assert ("index", True, True) == (index.kind, "Ann likes tea." in index.text, "s0: Chose stable." in index.text)
     assert STABLE not in index.text
+    assert [True, True, False] == [name in index.text for name in ("Bob rows", "Eve keeps", "Dan paints")]
     assert ["memory_prompt_index_injected"] == [name for name, _ in report.events]
     assert {"memory_prompt_index_built", "memory_prompt_index_injected"} <= {event for event, _ in place.traced}
     assert "Chose" not in " ".join(each.text for each in place.ask(trust="inner").references)
@@ -409,10 +411,37 @@ def test_a_full_list_of_recent_memories(make_place):
     assert [1, 0] == [each.references[-1].text.rpartition("(")[-1].count(",") for each in (found, other)]
 
 
+def test_the_tokens_of_the_index(make_place):
+    """The index lists as many recent memories as the configured tokens hold, the newest first, and reports the cut."""
+    place, report = make_place(prompt_index=PromptIndexSettings(max_tokens=100)), RecordingReport()
+    for hours in range(9):
+        place.add(f"Hive {hours} is full of honey.", created_at=place.clock.now() - timedelta(hours=hours))
+    (index,) = place.ask(report=report).references
+    listed = [f"Hive {hours} " in index.text for hours in range(9)]
+
+    assert (True, False) == (listed[0], listed[-1])
+    assert sorted(listed, reverse=True) == listed
+    assert ("index", sum(listed), 9) in report.clippings
+
+
+@pytest.mark.parametrize(("limit", "listed"), [(7, (3, 1)), (2, (2, 0))])
+def test_the_limit_of_the_index(make_place, limit, listed):
+    """The index has room for `limit` memories: recent ones, then relevant ones, of which three are given beside it."""
+    place = make_place(prompt_index=PromptIndexSettings(limit=limit), recall=RecallSettings(top_k=3))
+    for hours in range(3):
+        place.add(f"Hive {hours} is full of honey.", created_at=place.clock.now() - timedelta(hours=hours))
+    for number in range(8):
+        place.add(f"Billing service fact {number}: {'abcdefgh'[number] * 9} {number * 7919}")
+    index = place.ask("billing service").references[-1].text
+
+    assert listed == (index.count("Hive"), index.count("Billing service fact"))
+
+
 def test_index_off(make_place):
     """The index can be turned off."""
     place = make_place(prompt_index=PromptIndexSettings(enabled=False))
-    place.add("Ann likes tea.", created_at=place.clock.now())
+    for title in ("Ann likes tea.", "Bob rows on Fridays."):
+        place.add(title, created_at=place.clock.now())
 
     assert ["discovery"] == kinds(place.ask("tea?"))
     assert ("memory_prompt_index_skipped", {"reason": "off"}) in place.traced

@@ -157,7 +157,8 @@ async def test_what_held_names_what_holds(make_host):
         at = [{}, {"as_of": then.isoformat()}, {"as_of": future.isoformat()}]
         assert [await asked(host, "live", **each) for each in at] == [[PORTO], [LISBON], [PORTO]]
         history = (await tool(host, "memory_history", observation_id=1))["history"]
-        assert [each.get("changed", {}).get("superseded_by") for each in history] == [None, [None, 2]]
+        changes = [(each["event"], each.get("changed", {}).get("superseded_by")) for each in history]
+        assert changes == [("ADD", None), ("DELETE", [None, 2])]
         assert "superseded by 2 since" in await command(host, "why", session="why")
 
 

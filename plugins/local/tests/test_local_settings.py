@@ -7,11 +7,13 @@ import pytest
 from beaver_hooks.config.converter import structure
 from beaver_hooks_local.settings import PATH, LocalSettings
 from beaver_hostspecs import ConfigurationError
+from beaver_memory.embedding.settings import EmbeddingSettings
 
 SETTINGS = (
     "`enabled`, `databasePath`, `store`, `embedding`, `vectors`, `promptIndex`, `recall`, `capture`, `redaction`, `ranking`, "
     "`traceFile`"
 )
+PROVIDERS = "`auto`, `none`, `static`, `onnx`, `fastembed`, `openai-compatible`, `openai`, `voyage`, `cohere`, `ollama`"
 
 
 def load(section):
@@ -32,10 +34,11 @@ def test_defaults():
 
 def test_names(tmp_path):
     """Each field has its camelCase name."""
+    embedding = {"model": "m", "dimensions": 8, "baseUrl": "https://models.example/v1", "apiKeyEnv": "KEY"}
     section = {
         "enabled": True,
         "databasePath": str(tmp_path / "memory.db"),
-        "embedding": {"provider": "none"},
+        "embedding": {"provider": "openai-compatible", **embedding},
         "promptIndex": {"enabled": False, "limit": 10, "maxTokens": 100, "recentDays": 30},
         "recall": {
             "enabled": True,
@@ -53,6 +56,13 @@ def test_names(tmp_path):
         load(section).database_path,
         load(section).prompt_index.recent_days,
         load(section).recall.top_k,
+    )
+    assert load(section).embedding == EmbeddingSettings(
+        provider="openai-compatible",
+        model="m",
+        dimensions=8,
+        base_url="https://models.example/v1",
+        api_key_env="KEY",
     )
 
 
@@ -72,7 +82,9 @@ def test_names(tmp_path):
         ({"recall": {"cacheSeconds": 301}}, "recall.cacheSeconds", "must be between 120 and 300"),
         ({"recall": {"topicTurns": 2}}, "recall.topicTurns", "must be between 3 and 5"),
         ({"recall": {"maxTokens": 0}}, "recall.maxTokens", "must be between 1 and 100000"),
+        ({"capture": {"minTurnMessages": 0}}, "capture.minTurnMessages", "must be between 1 and 100"),
         ({"embedding": {"dimensions": 8193}}, "embedding.dimensions", "must be between 1 and 8192"),
+        ({"embedding": {"provider": "nobody"}}, "embedding.provider", f"must be one of {PROVIDERS}"),
         ({"databasePath": "memory.db"}, "databasePath", "must be an absolute path"),
         ({"traceFile": "t.jsonl"}, "traceFile", "must be an absolute path"),
         ({"nonsense": 1}, "nonsense", f"is not a setting; the settings are {SETTINGS}"),

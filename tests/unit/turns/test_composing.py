@@ -64,6 +64,17 @@ def test_everything_has_its_place():
     assert "base\n\nrule 3\n\nrule 1\n\nblock 1\n\nblock 2" == recall.system_prompt("base")
 
 
+def test_equal_texts_of_two_plugins_are_all_shown():
+    """Nothing is compared or merged: what two plugins recall alike, and what a block says too, is shown by each."""
+    one = Contribution(blocks=("The sky is blue.",), references=refs("The sky is blue."))
+    recall, _ = put_together(("one", one), ("two", one))
+
+    assert ["The sky is blue."] * 2 == [each.text for each in recall.blocks]
+    assert [("one", True), ("two", True)] == [
+        (each.plugin, "| The sky is blue." in each.text) for each in recall.references
+    ]
+
+
 def test_shares_say_who_added_what():
     """Each plugin's share has its blocks, tokens and shown ids; one that shows nothing has an empty share."""
     recall, shares = put_together(

@@ -420,6 +420,7 @@ async def test_an_answer_is_stamped_at_commit(make_host, clock):
     async with make_host(p=plugin) as host:
         turn = await host.open_turn("hello", session="s")
         await turn.tool_result(tool="t", call_id="1")
+        clock.advance(10)
         await turn.commit("bye")
         committed = clock.now()
         clock.advance(100)

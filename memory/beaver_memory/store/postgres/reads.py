@@ -28,7 +28,7 @@ def visible(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Memory
 
 
 class Place(NamedTuple):
-    """What is needed to erase a memory: the number of its owner, its moment, its length in terms, and its uid."""
+    """What an erasure needs of a row: the number of its owner, its moment, its length in terms, and its uid."""
 
     owner: int
     created_at: int

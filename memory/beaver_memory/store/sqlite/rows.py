@@ -9,7 +9,7 @@ import apsw
 
 from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Memory, Owner
-from beaver_memory.store.checksums import CHECKED, TEXTS, access_part, crc_of, owner_part
+from beaver_memory.store.checksums import BLOBS, CHECKED, TEXTS, access_part, crc_of, owner_part
 from beaver_memory.store.protocol import IndexRow
 from beaver_memory.store.rows import COLUMNS as SHOWN
 from beaver_memory.store.rows import index_row_of, memory_of
@@ -20,6 +20,9 @@ from beaver_memory.store.sqlite.unreadable import Row, fetched
 
 
 def _bytes_of(name: str) -> str:
+    if name in BLOBS:
+        # Bytes that damage has made a text may not be UTF-8.
+        return f"iif(typeof(o.{name}) = 'blob', o.{name}, NULL)"
     return f"CAST(o.{name} AS BLOB)" if name in TEXTS else f"o.{name}"
 
 

@@ -39,7 +39,7 @@ _LINKED = {"superseded_by": "predecessors", "doubted_by": "doubted"}
 """The statements that find the memories which name others, by the field in which they do."""
 
 _Left = tuple[int, bytes, int, int]
-"""What is left of a forgotten memory: its id, its uid, its moment, and the moment at which it was forgotten."""
+"""The parts that stay of a forgotten memory: its id, its uid, its moment, and the moment at which it was forgotten."""
 
 
 def change(

@@ -183,7 +183,7 @@ _RECORDS = ("captured turns", "days of capture", "marks of forgotten texts")
 _PLACES = ("memories", "vectors", "history", "labels", "summaries", "waiting turns", *_RECORDS)
 
 
-def summaries_of_sessions(open_store: OpenStore) -> None:
+def dropped_summaries(open_store: OpenStore) -> None:
     """The summaries of some sessions of an owner are erased, or of all, and no other owner's."""
     ann = Owner(user="ann")
     with using(open_store) as store:
@@ -231,7 +231,7 @@ CASES = (
     counted_for_an_owner,
     marks_of_forgotten_texts,
     dropped_owner,
-    summaries_of_sessions,
+    dropped_summaries,
     forgotten_everywhere,
     forgotten_once,
     what_has_lapsed_is_forgotten,

@@ -88,7 +88,7 @@ def doubt(open_store: OpenStore) -> None:
 
 
 def forgotten_doubt(open_store: OpenStore) -> None:
-    """A memory whose doubt is forgotten is doubted no more, and says so; a forgotten memory keeps nothing of its doubt."""
+    """A memory whose doubt is forgotten is doubted no more; a forgotten memory keeps nothing of its own doubt."""
     with using(open_store) as store:
         leeds, york, bonn, rome = store.add([new("Leeds"), new("York"), new("Bonn"), new("Rome")], now=NOW)
         for old, newer in ((leeds, york), (bonn, rome)):
