@@ -1,7 +1,7 @@
-"""The one cleaner of what plugins report: numbers, codes and ids stay, anything else becomes a keyed hash and a length.
+"""Cleans the reports of plugins: numbers, codes and ids stay, any other text becomes a keyed hash and a length.
 
-A code is a word of at most 64 characters, without spaces: no sentence is one, whoever wrote it. A code that contains a
-known secret, the whole prompt or an id of a person is replaced as well.
+A code is a word of at most 64 characters, without spaces, so no sentence is a code. A code that contains a known
+secret, the whole prompt or an id of a person is replaced as well.
 """
 
 import re

@@ -194,7 +194,7 @@ class Recorder:
             self._say("info", "plugin_notice", plugin=plugin, text=text)
 
     def cleaner(self, builder: ReceiptBuilder | None) -> Cleaner:
-        """Return the cleaner of what is reported about a turn, or about no turn."""
+        """Return the cleaner of the reports of a turn, or of no turn."""
         return Cleaner(self.identify, builder.private if builder else frozenset())
 
     def _kind(self, error: BaseException, builder: ReceiptBuilder | None) -> tuple[str, str | None]:

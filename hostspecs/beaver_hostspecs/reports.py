@@ -40,8 +40,8 @@ class Report(Protocol):
     """One hook call's account of itself. Safe to call from any thread, and after the call's deadline.
 
     Facts hold no content: no prompt, no memory, no credential. A text is a code: at most 64 ASCII letters, digits and
-    `_ . : / + -`. Of any other text, and of a known secret or personal value, the host keeps a keyed hash. No method raises because the audit trail cannot be written; wrong arguments
-    raise, and are the plugin's own failure.
+    `_ . : / + -`. Of any other text, and of a known secret or personal value, the host keeps a keyed hash. No method
+    raises because the audit trail cannot be written; wrong arguments raise, and are the plugin's own failure.
     """
 
     def remaining(self) -> float:
@@ -54,7 +54,7 @@ class Report(Protocol):
         """Report the candidates for recall: ids with their scores, best first, injected or not."""
 
     def decision(self, gate: str, verdict: str, reason: str, /) -> None:
-        """Report the decision of a gate (`recall`, `write`, `privacy`, `budget`, `breaker` ...) and its reason, all codes."""
+        """Report the decision of a gate (`recall`, `write`, `privacy`, `budget`, `breaker` ...) and its reason."""
 
     def outcome(self, plane: str, kind: OutcomeKind | str, /, **facts: object) -> None:
         """Report how one write ended: its plane of memory, and one of the named kinds.
