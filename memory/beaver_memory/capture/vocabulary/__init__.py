@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import attrs
 
@@ -110,8 +111,6 @@ def _vocabulary(language: str) -> Vocabulary:
             text = text.replace(f"{{{name}}}", part)
         return re.compile(text, re.IGNORECASE | re.VERBOSE)
 
-    return Vocabulary(
-        common=frozenset(common.split()),
-        kinds={kind: pattern(text) for kind, text in kinds.items()},
-        **{name: value if name in _PLAIN else pattern(value) for name, value in given.items()},
-    )
+    entries: dict[str, Any] = {name: value if name in _PLAIN else pattern(value) for name, value in given.items()}
+    kinds = {kind: pattern(text) for kind, text in kinds.items()}
+    return Vocabulary(common=frozenset(common.split()), kinds=kinds, **entries)
