@@ -22,7 +22,7 @@ from beaver_hooks.turns.background import QUEUE, BackgroundCalls
 from beaver_hooks.turns.compactions import Compactions
 from beaver_hooks.turns.echo_filter import InjectedMemory
 from beaver_hooks.turns.lifecycle import Turns
-from beaver_hooks.turns.open_turns import OpenTurns
+from beaver_hooks.turns.open_turn import OpenTurns
 from beaver_hooks.turns.results import RecallCheck
 from beaver_hooks.turns.switch import FILE, MemorySwitch
 from beaver_hooks.turns.tools import Offers, StandaloneTools

@@ -2,14 +2,16 @@
 
 import asyncio
 import contextlib
+import json
 import weakref
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import fields, is_dataclass
 from datetime import timedelta
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from beaver_hooks.adapters.texts import text_of
 from beaver_hooks.text import presentable
 from beaver_hooks.tools.outcomes import MARK, render_output
 from beaver_hooks.turns.open_turn import OpenTurn
@@ -19,8 +21,12 @@ from beaver_hostspecs.naming import type_name
 if TYPE_CHECKING:
     from beaver_hooks.adapters.core import Adapter
 
+
 MOST_CHARACTERS = 100_000
 """The most characters of a tool's output that plugins get."""
+
+JSON = (str, int, float, list, tuple, dict)
+"""The types that JSON can represent."""
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -173,3 +179,47 @@ def _let_go(loop: asyncio.AbstractEventLoop, opened: OpenTurn, end: _End) -> Non
 
     with contextlib.suppress(RuntimeError):  # the loop is closed, and so is the host
         loop.call_soon_threadsafe(drop)
+
+
+def text_of(value: object) -> str:
+    """Return a value as text: a str unchanged, empty for `None`, else its JSON, else its `str`."""
+    try:
+        plain = "" if value is None else value if isinstance(value, JSON) else _data(value)
+        return plain if isinstance(plain, str) else _json(plain)
+    except Exception:  # noqa: BLE001 - the code of any type may run here
+        return _shown(value)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, default=_data, ensure_ascii=False, separators=(",", ":"))
+
+
+def _data(value: object) -> object:
+    """Return a value without a JSON form in one that has it."""
+    match value:
+        case Mapping():
+            return dict(value)
+        case set() | frozenset():
+            return sorted(value, key=repr)
+        case Enum():
+            return value.value
+        case bytes() | bytearray() | memoryview():
+            return f"[{len(value)} bytes]"
+        case _:
+            return _record(value) or _shown(value)
+
+
+def _record(value: Any) -> dict[str, Any] | None:
+    """Return the fields of a model of pydantic, or of a dataclass."""
+    if callable(dump := getattr(type(value), "model_dump", None)):
+        return dict(dump(value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    return None
+
+
+def _shown(value: object) -> str:
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - so it may here
+        return f"[{type_name(value)}]"

@@ -35,8 +35,8 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
+from beaver_hooks.adapters.adapter_turn import text_of
 from beaver_hooks.adapters.core import Adapter, AdapterTurn, Defaults, OfferedTool
-from beaver_hooks.adapters.texts import text_of
 from beaver_hooks.host import Host
 from beaver_hooks.sync import SyncHost
 from beaver_hooks.tools.outcomes import MARK

@@ -35,8 +35,8 @@ from strands.types.content import Message, Messages, SystemPrompt
 from strands.types.tools import AgentTool, ToolResult, ToolResultStatus, ToolSpec, ToolUse
 from typing_extensions import override
 
+from beaver_hooks.adapters.adapter_turn import text_of
 from beaver_hooks.adapters.core import Adapter, AdapterTurn, Defaults, OfferedTool, user_in
-from beaver_hooks.adapters.texts import text_of
 from beaver_hooks.host import Host
 from beaver_hooks.sync import SyncHost
 from beaver_hooks.tools.outcomes import MARK

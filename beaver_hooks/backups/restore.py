@@ -9,10 +9,9 @@ from pathlib import Path
 import attrs
 
 from beaver_hooks.backups.archive import extract
-from beaver_hooks.backups.backup import HOST, Stored, Waiting, check_copies, state_folder
+from beaver_hooks.backups.backup import HOST, PluginState, Stored, Waiting, check_copies, state_folder
 from beaver_hooks.backups.errors import BackupError, full_disk
 from beaver_hooks.backups.manifest import Manifest, StateEntry
-from beaver_hooks.backups.plugin_states import PluginState
 from beaver_hooks.config.paths import printable
 from beaver_hooks.state_folder import plugin_folder
 from beaver_hostspecs import BACKUP_PARTS, PERSON_PART, BeaverError, RestoreReport, RestoreRequest

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from beaver_hooks.audit.chain import ChainCheck, ChainedEvent, Head
-from beaver_hooks.cli.text_format import counted, facts_text, filled
+from beaver_hooks.cli.terminal import counted, facts_text, filled
 
 SHORT_TURN = 13
 """Characters of a turn's id that are shown: every command accepts a beginning."""

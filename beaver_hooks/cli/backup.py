@@ -15,8 +15,7 @@ from beaver_hooks.backups.manifest import Manifest, StateEntry
 from beaver_hooks.backups.restore import verify
 from beaver_hooks.cli.codes import FOUND
 from beaver_hooks.cli.common import common, configured
-from beaver_hooks.cli.terminal import show, waiting
-from beaver_hooks.cli.text_format import counted, moment
+from beaver_hooks.cli.terminal import counted, moment, show, waiting
 from beaver_hooks.config.locations import home_folder
 from beaver_hooks.config.paths import printable
 from beaver_hostspecs import BACKUP_PARTS

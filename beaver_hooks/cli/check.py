@@ -12,7 +12,7 @@ from beaver_hooks.cli.checks import health, settings, versions
 from beaver_hooks.cli.checks.findings import Finding, exit_code, from_error, ok, problem, report, warning
 from beaver_hooks.cli.codes import CONFIGURATION
 from beaver_hooks.cli.common import common, in_loop, opened, set_up_log
-from beaver_hooks.cli.text_format import counted
+from beaver_hooks.cli.terminal import counted
 from beaver_hooks.config import LoadedConfig
 from beaver_hooks.config.paths import printable
 from beaver_hooks.file_trust import StateFiles

@@ -1,4 +1,4 @@
-"""Opens the agent for a command: finds and confirms the configuration, and sets up the log."""
+"""Common parts of the commands: options, the configuration in effect, the log, the agent and its notices."""
 
 import asyncio
 import hashlib
@@ -18,11 +18,10 @@ from beaver_hooks.cli.app import CONFIG
 from beaver_hooks.cli.log_file import LogFile
 from beaver_hooks.cli.terminal import harmless, show, waiting
 from beaver_hooks.config import Config, LoadedConfig, Summary, load_config
-from beaver_hostspecs import scrub
+from beaver_hostspecs import Trust, scrub
 from beaver_toolkit.files import create_once
 
 if TYPE_CHECKING:
-    # A client of `beaver mcp` waits for the imports before its first answer.
     from beaver_hooks.agent.factory import EngineLoadResult
     from beaver_hooks.receipts.health import Health
 
@@ -164,3 +163,28 @@ def _is_first(state_folder: Path, name: str, reason: str | None) -> bool:
     except OSError:
         return True  # shown again, rather than never
     return True
+
+
+class Identifier(click.ParamType[str]):
+    """The id of a user or a session. A blank one is refused: it would count as missing."""
+
+    name = "id"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the id unchanged."""
+        if not str(value).strip():
+            self.fail("An id must not be blank; leave the option out if there is none.", param, ctx)
+        return str(value)
+
+
+IDENTIFIER = Identifier()
+
+
+trust_option = click.option(
+    "--trust",
+    type=click.Choice([each.value for each in Trust]),
+    help="How far memory trusts the user, if less than `agent.trust`.",
+)
+no_memory_option = click.option(
+    "--no-memory", is_flag=True, help="Switch memory off for the session, until it is switched on again."
+)

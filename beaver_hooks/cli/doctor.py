@@ -12,8 +12,7 @@ from beaver_hooks.cli.checks import databases, files, health, losses, memories, 
 from beaver_hooks.cli.checks.findings import Finding, exit_code, from_error, ok, report
 from beaver_hooks.cli.common import common, set_up_log
 from beaver_hooks.cli.state import is_there
-from beaver_hooks.cli.terminal import waiting
-from beaver_hooks.cli.text_format import counted
+from beaver_hooks.cli.terminal import counted, waiting
 from beaver_hooks.config.paths import printable
 from beaver_hooks.config.trust import read_record, record_path
 from beaver_hostspecs import ConfigurationError

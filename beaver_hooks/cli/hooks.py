@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 import click
 
 from beaver_hooks.cli.codes import FOUND
-from beaver_hooks.cli.options import IDENTIFIER
-from beaver_hooks.cli.terminal import show
-from beaver_hooks.cli.text_format import counted, filled
+from beaver_hooks.cli.common import IDENTIFIER
+from beaver_hooks.cli.terminal import counted, filled, show
 from beaver_hooks.coding_agents.claude_code import status as looking
 from beaver_hooks.coding_agents.claude_code.client import CONFIG
 from beaver_hooks.coding_agents.claude_code.folder_trust import keep_folder

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import beaver_hooks
-from beaver_hooks.cli.common import common, configured, in_loop
-from beaver_hooks.cli.options import IDENTIFIER
+from beaver_hooks.cli.common import IDENTIFIER, common, configured, in_loop
 from beaver_hooks.cli.streams import tell
 from beaver_hooks.cli.terminal import harmless
 from beaver_hooks.config import LoadedConfig

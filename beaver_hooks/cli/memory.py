@@ -9,8 +9,7 @@ from beaver_hooks.agent.commands import MemoryCommands
 from beaver_hooks.agent.errors import UnknownSession
 from beaver_hooks.cli import terminal
 from beaver_hooks.cli.app import COMMANDS, CONFIG, beaver, plugin_group
-from beaver_hooks.cli.common import common, configured, in_loop, opened
-from beaver_hooks.cli.options import IDENTIFIER
+from beaver_hooks.cli.common import IDENTIFIER, common, configured, in_loop, opened
 from beaver_hooks.cli.state import has_sessions, nothing_yet, session_named
 from beaver_hooks.cli.subject import SUBJECT, erase_command, export_command
 from beaver_hooks.cli.terminal import show

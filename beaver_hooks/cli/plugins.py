@@ -14,8 +14,7 @@ from beaver_hooks.cli import terminal
 from beaver_hooks.cli.app import CONFIG
 from beaver_hooks.cli.common import common, configured, in_loop, opened
 from beaver_hooks.cli.edits import dry_run, edited, target
-from beaver_hooks.cli.terminal import show
-from beaver_hooks.cli.text_format import filled
+from beaver_hooks.cli.terminal import filled, show
 from beaver_hooks.config import Config, LoadedConfig
 from beaver_hooks.config.edits import Step, with_placeholders
 from beaver_hooks.config.paths import meant_or_known, printable

@@ -6,7 +6,7 @@ from typing import Any
 
 from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.cli.absence import Absence
-from beaver_hooks.cli.text_format import counted, facts_text, filled, moment
+from beaver_hooks.cli.terminal import counted, facts_text, filled, moment
 from beaver_hooks.receipts.health import from_json
 from beaver_hooks.receipts.receipts import Failure, Outcome, PluginReceipt, Receipt
 from beaver_hooks.receipts.suspension import GATE

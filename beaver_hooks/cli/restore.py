@@ -20,12 +20,11 @@ from beaver_hooks.cli.backup import (
     step,
 )
 from beaver_hooks.cli.common import common, configured
-from beaver_hooks.cli.terminal import show
-from beaver_hooks.cli.text_format import counted, moment
+from beaver_hooks.cli.terminal import counted, moment, show
 from beaver_hooks.config import Config
 from beaver_hooks.config.locations import FOLDER
 from beaver_hooks.config.paths import printable
-from beaver_hooks.subjects.audit_record import erased_since
+from beaver_hooks.subjects.holders import erased_since
 from beaver_hostspecs import PERSON_PART, PROJECT_PART, AuditUnavailable
 
 PLACES = frozenset({"folder", "databasePath"})

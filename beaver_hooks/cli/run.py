@@ -11,8 +11,7 @@ from beaver_hooks.agent.commands import MemoryCommands
 from beaver_hooks.agent.errors import AnswerNotStored
 from beaver_hooks.agent.loop import AgentLoop, AgentRunResult
 from beaver_hooks.agent.sessions.texts import new_session_id
-from beaver_hooks.cli.common import common, configured, in_loop, opened
-from beaver_hooks.cli.options import IDENTIFIER, no_memory_option, trust_option
+from beaver_hooks.cli.common import IDENTIFIER, common, configured, in_loop, no_memory_option, opened, trust_option
 from beaver_hooks.cli.streams import unreadable
 from beaver_hooks.cli.terminal import CUT, ended, show, waiting
 from beaver_hooks.config import LoadedConfig

@@ -14,8 +14,7 @@ from beaver_hooks.agent.sessions.transfer import Incoming, read_lines
 from beaver_hooks.cli.common import common, configured, in_loop
 from beaver_hooks.cli.session_texts import import_text
 from beaver_hooks.cli.state import has_sessions, nothing_yet, session_named, sessions_in
-from beaver_hooks.cli.terminal import show, waiting
-from beaver_hooks.cli.text_format import counted
+from beaver_hooks.cli.terminal import counted, show, waiting
 from beaver_hooks.config import LoadedConfig
 from beaver_hooks.config.paths import printable
 from beaver_toolkit.files import create_once, replace

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from beaver_hooks.agent.sessions.records import ForgetReport, HiddenEvent, ImportReport, SearchHit, Session, SessionInfo
-from beaver_hooks.cli.text_format import counted, facts_text, filled, moment, table
+from beaver_hooks.cli.terminal import counted, facts_text, filled, moment, table
 from beaver_hostspecs import Message
 
 INDENT = "  "

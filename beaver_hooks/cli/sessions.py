@@ -12,8 +12,7 @@ from beaver_hooks.agent.errors import UnknownSession
 from beaver_hooks.agent.sessions.records import ForgetReport, SearchHit, Session, SessionInfo
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hooks.cli import terminal
-from beaver_hooks.cli.common import common, configured, in_loop
-from beaver_hooks.cli.options import IDENTIFIER
+from beaver_hooks.cli.common import IDENTIFIER, common, configured, in_loop
 from beaver_hooks.cli.session_files import export_command, import_command
 from beaver_hooks.cli.session_texts import (
     forget_json,
@@ -26,8 +25,7 @@ from beaver_hooks.cli.session_texts import (
     session_text,
 )
 from beaver_hooks.cli.state import has_sessions, nothing_yet, session_named, sessions_in
-from beaver_hooks.cli.terminal import show, waiting
-from beaver_hooks.cli.text_format import counted, cut
+from beaver_hooks.cli.terminal import counted, cut, show, waiting
 
 T = TypeVar("T")
 ID = "SESSION"

@@ -12,7 +12,7 @@ from beaver_hooks.agent.sessions.store import MOST_ROWS, SessionStore
 from beaver_hooks.audit.chain import identifier_key, identify
 from beaver_hooks.audit.database import DATABASE as TRAIL
 from beaver_hooks.audit.key import KEY_FILE, read_key
-from beaver_hooks.cli.text_format import counted
+from beaver_hooks.cli.terminal import counted
 from beaver_hooks.config.paths import printable
 from beaver_hooks.file_trust import StateFiles
 from beaver_hooks.turns.fields import is_ours

@@ -16,12 +16,10 @@ import click
 
 from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.cli.codes import FOUND
-from beaver_hooks.cli.common import common, configured
-from beaver_hooks.cli.options import IDENTIFIER
+from beaver_hooks.cli.common import IDENTIFIER, common, configured
 from beaver_hooks.cli.terminal import show, waiting
 from beaver_hooks.config.paths import printable
-from beaver_hooks.subjects.audit_record import ERASED, EXPORTED, record
-from beaver_hooks.subjects.holders import Holders, Summary
+from beaver_hooks.subjects.holders import ERASED, EXPORTED, Holders, Summary, record
 from beaver_hostspecs import Subject
 from beaver_toolkit.files import flush, publish
 

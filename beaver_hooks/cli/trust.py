@@ -9,8 +9,7 @@ import click
 from beaver_hooks.cli.checks import settings
 from beaver_hooks.cli.checks.findings import report
 from beaver_hooks.cli.codes import CONFIGURATION, FOUND
-from beaver_hooks.cli.terminal import agreed, escaped, show
-from beaver_hooks.cli.text_format import counted
+from beaver_hooks.cli.terminal import agreed, counted, escaped, show
 from beaver_hooks.config import forget_trust
 from beaver_hooks.config.loader import refuse_link
 from beaver_hooks.config.locations import FILE, find_folder

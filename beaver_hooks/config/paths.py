@@ -1,4 +1,4 @@
-"""Names a place in the configuration for errors, without showing its value."""
+"""Parts of an error in the configuration: the place without its value, a known word for a mistyped one, the file."""
 
 import re
 from collections.abc import Callable, Iterable

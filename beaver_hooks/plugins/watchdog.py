@@ -40,6 +40,7 @@ class _Block:
     calls: tuple[Call, ...] = ()
 
 
+@attrs.define(kw_only=True, eq=False, slots=False)
 class Watchdog:
     """Watches the event loop, from a thread of its own.
 
@@ -53,27 +54,19 @@ class Watchdog:
         log: takes the errors of the watchdog itself.
     """
 
-    def __init__(
-        self,
-        *,
-        loop: asyncio.AbstractEventLoop,
-        calls: Calls,
-        blocked_after: float,
-        registry: Registry,
-        recorder: Recorder,
-        suspensions: Suspensions,
-        log: Log,
-    ) -> None:
-        self._loop = loop
-        self._calls = calls
-        self._blocked_after = blocked_after
-        self._registry = registry
-        self._recorder = recorder
-        self._suspensions = suspensions
-        self._log = log
-        self._loop_thread = threading.get_ident()
-        self._stopping = threading.Event()
-        self._answered = True
+    _loop: asyncio.AbstractEventLoop
+    _calls: Calls
+    _blocked_after: float
+    _registry: Registry
+    _recorder: Recorder
+    _suspensions: Suspensions
+    _log: Log
+    _loop_thread: int = attrs.field(factory=threading.get_ident, init=False)
+    _stopping: threading.Event = attrs.field(factory=threading.Event, init=False)
+    _answered: bool = attrs.field(default=True, init=False)
+    _thread: threading.Thread = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
         self._thread = threading.Thread(target=self._watch, name="beaver-hooks-watchdog", daemon=True)
 
     def start(self) -> None:

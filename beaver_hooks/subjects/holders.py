@@ -1,8 +1,9 @@
-"""The holders of personal data: each plugin with the hook `subject_data`, then the host. All are asked."""
+"""The holders of personal data: each plugin with the hook `subject_data`, then the host. All are asked and audited."""
 
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 
 import attrs
@@ -10,11 +11,15 @@ import attrs
 from beaver_hooks.agent.sessions.database import DATABASE, SessionDatabase, refuse_listed, storage_error
 from beaver_hooks.agent.sessions.transactions import Work
 from beaver_hooks.agent.sessions.transfer import session_lines
+from beaver_hooks.audit.database import DATABASE as TRAIL_DATABASE
+from beaver_hooks.audit.events import AuditEvent
+from beaver_hooks.audit.reader import TrailReader
+from beaver_hooks.audit.trail import Trail
 from beaver_hooks.backups.configured_plugins import Answers, Places, Question, unasked_folders
 from beaver_hooks.config import LoadedConfig
 from beaver_hooks.config.paths import printable
 from beaver_hooks.file_trust import StateFiles
-from beaver_hostspecs import BeaverError, Subject, SubjectData, SubjectReport
+from beaver_hostspecs import AuditUnavailable, BeaverError, Fact, Subject, SubjectData, SubjectReport
 from beaver_hostspecs.naming import type_name
 from beaver_toolkit.sqlite.errors import DatabaseError, translated
 
@@ -39,6 +44,8 @@ RUNNING = (
     " of its own; erase again when it has ended, and delete those histories there."
 )
 COPIES = "Earlier backups, exports and logs are not reached; delete those that were made before."
+
+EXPORTED, ERASED = "subject_exported", "subject_erased"
 
 
 @attrs.frozen(kw_only=True)
@@ -259,3 +266,43 @@ class HostData:
             places={place: count for place, count in held.items() if count},
             unreached=(unreached, TRAIL, RUNNING, COPIES),
         )
+
+
+def record(folder: Path, name: str, subject: Subject, summary: Summary, *, now: datetime) -> str:
+    """Write the event; return why that could not be done, or an empty text.
+
+    A folder that does not exist stays so: nothing is stored there.
+    """
+    if not folder.is_dir():
+        return ""
+    left = sum(sum(each.left.values()) for each in summary.reports.values())
+    counts: dict[str, Fact | list[Fact]] = {
+        "count": summary.count,
+        "left": left,
+        "holders": [*summary.reports],
+        "failed": [*summary.failures],
+        "unasked": [*summary.unasked],
+    }
+    try:
+        trail = Trail.open(folder)
+        try:
+            facts = {"subject": trail.identify(subject.user), **counts}
+            trail.append(AuditEvent(name=name, at=now, facts=facts))
+            trail.flush()
+        finally:
+            trail.close()
+    except AuditUnavailable as error:
+        return f"The audit trail has no record of this: {error}"
+    return ""
+
+
+def erased_since(folder: Path, moment: datetime) -> int:
+    """Return of how many persons data was erased after a moment, by the audit trail; 0 where there is none.
+
+    Raises:
+        AuditUnavailable: the trail cannot be read.
+    """
+    if not os.path.lexists(folder / TRAIL_DATABASE):
+        return 0
+    events = TrailReader(folder).named(ERASED, after=moment)
+    return len({each.facts.get("subject") for each in events if each.facts.get("count") or each.facts.get("failed")})

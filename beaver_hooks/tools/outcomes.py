@@ -1,4 +1,4 @@
-"""A call of a tool, a tool that is built in, and the outcome of a call."""
+"""A call of a tool, a tool that is built in, the outcome of a call, and its text for the model."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""The optional fields of a turn and the fields of a tool call, for type checkers."""
+"""The fields of a turn and of a tool call: their types, the ids of turns, and the error for invalid ones."""
 
 import re
 import secrets

@@ -1,11 +1,13 @@
 """The life of every turn: opened once, then committed once or dropped once."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import copy_context
 from functools import lru_cache, partial
 from typing import Any, cast
+
+import attrs
 
 from beaver_hooks.loop_affinity import LoopAffinity
 from beaver_hooks.options import Options
@@ -20,8 +22,7 @@ from beaver_hooks.turns.background import BackgroundCalls, Job
 from beaver_hooks.turns.context import Answers, Block, Recall, UnrenderableError, compose
 from beaver_hooks.turns.echo_filter import InjectedMemory
 from beaver_hooks.turns.fields import TurnFields, checked, is_ours, new_turn_id
-from beaver_hooks.turns.open_turn import OpenTurn
-from beaver_hooks.turns.open_turns import OpenTurns
+from beaver_hooks.turns.open_turn import OpenTurn, OpenTurns
 from beaver_hooks.turns.results import RecallCheck
 from beaver_hostspecs import Answer, DropReason, HostNotOpen, InvalidTurn, Message, ToolResult, Turn, TurnClosed
 from beaver_hostspecs.rendering import check_boundary
@@ -32,6 +33,7 @@ SESSIONS = 1000
 OFF = Decision(gate="memory", verdict="off", reason="memory is off for this session")
 
 
+@attrs.define(kw_only=True, eq=False)
 class Turns:
     """Runs turns over the registered plugins, on the event loop it was made in.
 
@@ -40,37 +42,24 @@ class Turns:
         closing: whether the host closes; then opening a turn fails.
     """
 
-    def __init__(
-        self,
-        *,
-        registry: Registry,
-        recorder: Recorder,
-        calls: Calls,
-        suspensions: Suspensions,
-        recall_check: RecallCheck,
-        background: BackgroundCalls,
-        open_turns: OpenTurns,
-        injected: InjectedMemory,
-        admission: Admission,
-        options: Options,
-        affinity: LoopAffinity,
-    ) -> None:
-        self.open_turns = open_turns
-        self.injected = injected
-        self._background = background
-        self._registry = registry
-        self._recorder = recorder
-        self._recall_check = recall_check
-        self._calls = calls
-        self._suspensions = suspensions
-        self._admission = admission
-        self._options = options
-        self._clock = options.clock
-        self._affinity = affinity
+    open_turns: OpenTurns
+    injected: InjectedMemory
+    arriving: list[str] = attrs.field(factory=list, init=False)
+    closing: bool = attrs.field(default=False, init=False)
+    _registry: Registry
+    _recorder: Recorder
+    _calls: Calls
+    _suspensions: Suspensions
+    _recall_check: RecallCheck
+    _background: BackgroundCalls
+    _admission: Admission
+    _options: Options
+    _affinity: LoopAffinity
+    _session_hash: Callable[[str], str] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
         # A hash costs more than all other work on a receipt, and sessions have many turns.
-        self._session_hash = lru_cache(SESSIONS)(recorder.identify)
-        self.arriving: list[str] = []
-        self.closing = False
+        self._session_hash = lru_cache(SESSIONS)(self._recorder.identify)
 
     def new_turn(self, prompt: str, session: str, fields: TurnFields) -> Turn:
         """Return a turn with the given fields, which is not open yet.
@@ -78,7 +67,7 @@ class Turns:
         Raises:
             InvalidTurn: a field does not fit.
         """
-        given: dict[str, Any] = {"id": new_turn_id(), "when": self._clock.now(), **fields}
+        given: dict[str, Any] = {"id": new_turn_id(), "when": self._options.clock.now(), **fields}
         was_injected = partial(self.injected.was_injected, session)
         return cast("Turn", checked(Turn, prompt=prompt, session=session, was_injected=was_injected, **given))
 
@@ -150,7 +139,9 @@ class Turns:
         """Return the answer of a turn, which is given whole or as a text with its messages."""
         if not isinstance(answer, Answer):
             said = messages or _exchange(turn, answer)
-            return cast("Answer", checked(Answer, text=answer, when=self._clock.now(), messages=said, stored=stored))
+            return cast(
+                "Answer", checked(Answer, text=answer, when=self._options.clock.now(), messages=said, stored=stored)
+            )
         if messages or stored is not None:
             raise InvalidTurn("an `Answer` has `messages` and `stored` of its own; give them only beside a text")
         return answer
@@ -180,7 +171,7 @@ class Turns:
             turn=turn,
             recorded=turn.id if is_ours(turn.id) else self._recorder.identify(turn.id),
             session=self._session_hash(turn.session),
-            opened=self._clock.now(),
+            opened=self._options.clock.now(),
         )
         members = tuple([each for each in self._registry.members() if each.name not in self.arriving])
         return OpenTurn(turn=turn, turns=self, builder=builder, members=members, affinity=self._affinity)
@@ -262,7 +253,7 @@ class Turns:
         for call in [each for each in self._calls.running.values() if each.report.builder is builder]:
             if call.hook == "before_prompt":
                 self._calls.abandon(call)
-        builder.closed = self._clock.now()
+        builder.closed = self._options.clock.now()
         builder.reason = arguments.get("reason")
         self._enqueue(opened, hook, arguments)
         name = "turn_dropped" if builder.reason else "turn_committed"

@@ -4,8 +4,8 @@
 as the server's instructions. `serve_stdio` and `serve_http` connect it. Such a host shows neither the user's prompts
 nor the answers, so plugins recall and learn nothing by themselves: only the tools and commands run.
 
-`identity` names the user, `tools`, `prompts` and `resources` are the three kinds of offers, `server` combines them.
-`standard_streams` and `stdio` are one transport, `token`, `gate` and `http` the other. `recorded_answers` and
+`identity` names the user, `tools` lists and runs the tools, `server` adds prompts and resources and serves stdio.
+`standard_streams` is that transport, `token` and `http` are the other. `recorded_answers` and
 `early_answers` answer the first requests over stdio while the SDK is imported and the host is opened.
 """
 

@@ -1,4 +1,4 @@
-"""Answers the protocol's requests of one or many clients from an open host."""
+"""Answers the protocol's requests of one or many clients from an open host: tools, commands, health, rules."""
 
 import contextlib
 import json

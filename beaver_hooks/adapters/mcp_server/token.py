@@ -1,7 +1,7 @@
-"""The bearer token of the HTTP server: from the environment, else from a file of its own in the state folder.
+"""The bearer token of the HTTP server, and the gate that checks it.
 
-A repository may contain a state folder, and its author would know a token in it. So only a file that was made on this
-machine counts.
+The token is from the environment, else from a file of its own in the state folder. A repository may contain a state
+folder, and its author would know a token in it. So only a file that was made on this machine counts.
 """
 
 import hmac

@@ -1,4 +1,4 @@
-"""Expressions for the search index whose cost does not grow with the number of messages. Pure.
+"""A search: its terms, and expressions for the index whose cost does not grow with the number of messages.
 
 FTS5 scores every row that matches any term of an OR; that is the whole cost. So:
 

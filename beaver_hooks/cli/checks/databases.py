@@ -16,7 +16,7 @@ from beaver_hooks.audit.key import KEY_FILE
 from beaver_hooks.audit.reader import TrailReader
 from beaver_hooks.cli.checks.findings import Finding, from_error, ok, problem
 from beaver_hooks.cli.state import is_there
-from beaver_hooks.cli.text_format import counted
+from beaver_hooks.cli.terminal import counted
 from beaver_hooks.config.paths import printable
 from beaver_hooks.file_trust import StateFiles
 from beaver_hostspecs import AuditUnavailable

@@ -15,7 +15,7 @@ from beaver_hooks.audit.database import DATABASE as TRAIL
 from beaver_hooks.audit.key import KEY_FILE
 from beaver_hooks.cli.checks.findings import Finding, ok, problem, warning
 from beaver_hooks.cli.state import is_there
-from beaver_hooks.cli.text_format import counted
+from beaver_hooks.cli.terminal import counted
 from beaver_hooks.config.paths import printable
 from beaver_toolkit.files import STRAY_AFTER
 

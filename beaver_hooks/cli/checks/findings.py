@@ -9,8 +9,7 @@ from attrs import field
 
 from beaver_hooks.cli import terminal
 from beaver_hooks.cli.codes import FOUND
-from beaver_hooks.cli.terminal import show
-from beaver_hooks.cli.text_format import counted, filled
+from beaver_hooks.cli.terminal import counted, filled, show
 from beaver_hostspecs import scrub
 
 Level = Literal["ok", "warning", "problem"]

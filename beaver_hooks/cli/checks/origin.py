@@ -8,7 +8,7 @@ from pathlib import Path
 from beaver_hooks.agent.sessions.database import FILES as SESSIONS
 from beaver_hooks.audit.key import KEY_FILE
 from beaver_hooks.cli.checks.findings import Finding, from_error, ok, problem
-from beaver_hooks.cli.text_format import counted
+from beaver_hooks.cli.terminal import counted
 from beaver_hooks.config.paths import printable
 from beaver_hooks.file_trust import StateFiles
 from beaver_hooks.file_trust.state_files import DATABASES

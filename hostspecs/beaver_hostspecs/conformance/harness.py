@@ -1,4 +1,4 @@
-"""The harness of a host: a real agent whose model is scripted."""
+"""The harness of a host, a real agent whose model is scripted, and what the suite asks it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol

@@ -1,4 +1,4 @@
-"""Records with harmless defaults, for tests that care about one field only."""
+"""Records with harmless defaults, for tests that care about one field only, and a clock that a test advances."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""A well-behaved plugin that records its calls."""
+"""A well-behaved plugin, a report and a `FileTrust` that record their calls."""
 
 import re
 from collections.abc import Iterable, Mapping

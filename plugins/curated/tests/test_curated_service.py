@@ -14,8 +14,8 @@ from beaver_hooks_curated import (
     Operation,
     Target,
     UnknownChange,
+    files,
     history,
-    rejected_files,
 )
 from beaver_hooks_curated.approvals import MOST
 from beaver_hooks_curated.errors import MemoryUnreadable
@@ -404,7 +404,7 @@ def test_forget_what_a_hand_has_removed(service, clock):
     add(service, "canary")
     clock.advance(60)
     by_hand(service, "keep", clock)
-    rejected_files.keep(service.folder, USER, b"canary")
+    files.keep(service.folder, USER, b"canary")
     forgotten = service.forget_history()
 
     assert [("canary",)] == [change.removed for change in forgotten.outside]
@@ -413,11 +413,9 @@ def test_forget_what_a_hand_has_removed(service, clock):
 
 def test_kept_aside_is_bounded(service):
     """Only the newest rejected files are kept, up to a fixed number."""
-    paths = [
-        rejected_files.keep(service.folder, USER, str(number).encode()) for number in range(rejected_files.MOST + 3)
-    ]
+    paths = [files.keep(service.folder, USER, str(number).encode()) for number in range(files.MOST + 3)]
 
-    assert (rejected_files.MOST, True) == (sum(path.exists() for path in paths), paths[-1].exists())
+    assert (files.MOST, True) == (sum(path.exists() for path in paths), paths[-1].exists())
 
 
 def test_folder_that_is_a_file(tmp_path):

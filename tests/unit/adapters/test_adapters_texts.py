@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import pytest
 
-from beaver_hooks.adapters.texts import text_of
+from beaver_hooks.adapters.adapter_turn import text_of
 
 
 @dataclass

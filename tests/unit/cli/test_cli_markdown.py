@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.cli.markdown import MarkdownPieces, rendered, whole_blocks
+from beaver_hooks.cli.chat import MarkdownPieces, rendered, whole_blocks
 
 
 def plain(text):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.cli.text_format import counted, cut, facts_text, filled, moment, table
+from beaver_hooks.cli.terminal import counted, cut, facts_text, filled, moment, table
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.turns import open_turns as module
-from beaver_hooks.turns.open_turns import OpenTurns
+from beaver_hooks.turns import open_turn as module
+from beaver_hooks.turns.open_turn import OpenTurns
 from beaver_hostspecs import TurnAlreadyOpen, TurnClosed, UnknownTurn
 from beaver_hostspecs.testing import FrozenClock
 

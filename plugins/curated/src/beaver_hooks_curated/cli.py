@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import click
 
-from beaver_hooks_curated import rejected_files
+from beaver_hooks_curated import files
 from beaver_hooks_curated.entries import MOST_ENTRIES, Target
 from beaver_hooks_curated.errors import CuratedError, EditNotTaken
 from beaver_hooks_curated.plugin import Curated
@@ -70,7 +70,7 @@ def _kept(folder: Path, target: Target, content: bytes) -> str:
     """Keep the text of the user in the memory's folder or, where that is full or read-only, in the temporary one."""
     for place in (folder, Path(tempfile.gettempdir())):
         try:
-            return f"Your text is kept in {rejected_files.keep(place, target, content)}."
+            return f"Your text is kept in {files.keep(place, target, content)}."
         except (CuratedError, OSError):
             continue
     click.echo(content.decode("utf-8", "replace"))

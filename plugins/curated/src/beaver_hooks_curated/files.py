@@ -9,14 +9,17 @@ import os
 import secrets
 import stat
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import attrs
 
+from beaver_hooks_curated.entries import Target
 from beaver_hooks_curated.errors import MemoryUnconfirmed, MemoryUnreadable, MemoryUnwritable
-from beaver_hooks_curated.folders import explained
+from beaver_hooks_curated.folders import explained, make_folder
 from beaver_hostspecs import ConfigurationError, FileTrust
 from beaver_toolkit import files as toolkit
+from beaver_toolkit.files import create_once
 
 LARGEST = 4 * 1024 * 1024
 """Bytes beyond which a file is refused as a memory file: more than the largest limit can need."""
@@ -28,6 +31,10 @@ _PRIVATE = 0o600
 # Not on Windows, where they are 0 and change nothing.
 _NO_LINKS: int = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
+
+MOST = 10
+"""Refused texts of each target; the oldest are deleted."""
+REFUSED = "refused"
 
 
 @attrs.frozen(kw_only=True)
@@ -272,3 +279,35 @@ def _advice(path: Path, problem: str, remedy: str = "fix it by hand or restore i
     return (
         f"The memory file {path} {problem}. It was not changed: {remedy}, or move it away to start with an empty one."
     )
+
+
+def keep(folder: Path, target: Target, content: bytes) -> Path:
+    """Keep a text of the user that was refused; return its path.
+
+    Raises:
+        CuratedError: the folder cannot be made.
+        OSError: the file cannot be written.
+    """
+    make_folder(folder)
+    path = beside(folder / target.file_name, REFUSED)
+    create_once(path, content)
+    for old in sorted(_kept(folder, target), key=lambda each: each.lstat().st_mtime_ns)[:-MOST]:
+        # The next call tries again: the new text matters more than the old file.
+        with contextlib.suppress(OSError):
+            old.unlink(missing_ok=True)
+    return path
+
+
+def forget(folder: Path, targets: Iterable[Target]) -> None:
+    """Delete all texts of the targets that are kept.
+
+    Raises:
+        MemoryUnwritable: it could not be done.
+    """
+    for target in targets:
+        for path in _kept(folder, target):
+            remove(path)
+
+
+def _kept(folder: Path, target: Target) -> list[Path]:
+    return list(folder.glob(f"{Path(target.file_name).stem}.{REFUSED}-*"))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import attrs
 
-from beaver_hooks_curated import files, rejected_files
+from beaver_hooks_curated import files
 from beaver_hooks_curated.approvals import Queue
 from beaver_hooks_curated.edits import Edit
 from beaver_hooks_curated.entries import BOTH, Entries, Page, Target, Targets, join, parse
@@ -175,7 +175,7 @@ class MemoryStore:
             for target in targets:
                 self._histories[target].forget()
             self._forget_archived(targets)
-            rejected_files.forget(self.folder, targets)
+            files.forget(self.folder, targets)
         return tuple(outside)
 
     def sweep(self) -> int:
