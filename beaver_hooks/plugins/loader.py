@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
-from beaver_hooks.config.suggestions import meant_or_known
+from beaver_hooks.config.paths import meant_or_known
 from beaver_hooks.file_trust import StateFiles
 from beaver_hooks.options import Options
-from beaver_hooks.plugins.contract_checks import HOOKS
+from beaver_hooks.plugins.contract_checks import HOOKS, check_info
 from beaver_hooks.plugins.entry_points import Rivals, install_command
 from beaver_hooks.plugins.hook_calls import Calls, Result
-from beaver_hooks.plugins.plan import Plan
-from beaver_hooks.plugins.plugin_info import check_info
+from beaver_hooks.plugins.modes import Plan
 from beaver_hooks.plugins.registry import Implementation, Member, Registry
 from beaver_hooks.plugins.sync_hooks import ask, contained, misanswered, several
 from beaver_hooks.receipts.recorder import Recorder

@@ -16,16 +16,13 @@ from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.receipts import Decision, Receipt
 from beaver_hooks.receipts.recorder import TRUST, Recorder
 from beaver_hooks.turns.admission import Admission
-from beaver_hooks.turns.background import BackgroundCalls
-from beaver_hooks.turns.backlog import Job
+from beaver_hooks.turns.background import BackgroundCalls, Job
 from beaver_hooks.turns.context import Answers, Block, Recall, UnrenderableError, compose
 from beaver_hooks.turns.echo_filter import InjectedMemory
-from beaver_hooks.turns.fields import TurnFields
-from beaver_hooks.turns.ids import is_ours, new_turn_id
+from beaver_hooks.turns.fields import TurnFields, checked, is_ours, new_turn_id
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hooks.turns.open_turns import OpenTurns
 from beaver_hooks.turns.results import RecallCheck
-from beaver_hooks.turns.validation import checked
 from beaver_hostspecs import Answer, DropReason, HostNotOpen, InvalidTurn, Message, ToolResult, Turn, TurnClosed
 from beaver_hostspecs.rendering import check_boundary
 

@@ -26,11 +26,10 @@ from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner
 from beaver_memory.reranker import QueryVectors, RerankerName, TokenReranker
 from beaver_memory.search import exact, late_interaction
 from beaver_memory.search.candidates import Candidates, SearchSource, gather, width
-from beaver_memory.search.formulas import FORMULAS, Ranked, Weights
+from beaver_memory.search.formulas import FORMULAS, Ranked, Weights, fit, measured
 from beaver_memory.search.index_cache import SMALL
 from beaver_memory.search.nearest import Nearest
 from beaver_memory.search.owner_index import Progress
-from beaver_memory.search.relevance import fit, measured
 from beaver_memory.search.select import SPARE, Choice, best_of, hits, holding_first
 from beaver_memory.search.snapshot import Model
 from beaver_memory.search.terms import Analyser

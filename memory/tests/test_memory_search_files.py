@@ -20,7 +20,7 @@ from beaver_memory.model_switch import model_of
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.search import index_cache, index_file, snapshot, terms
-from beaver_memory.search.rows import FileRows
+from beaver_memory.search.vectors import FileRows
 
 WHEN = datetime(2026, 3, 1, tzinfo=UTC)
 LATER = datetime(2036, 3, 1, tzinfo=UTC)

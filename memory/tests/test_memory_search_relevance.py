@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from beaver_memory.embedding.calibration import UNKNOWN, Scale
 from beaver_memory.search.candidates import Candidates
-from beaver_memory.search.formulas import Ranked
-from beaver_memory.search.relevance import LEAST, fit, measured
+from beaver_memory.search.formulas import LEAST, Ranked, fit, measured
 
 SCALE = Scale(apart=0.5, alike=0.9)
 

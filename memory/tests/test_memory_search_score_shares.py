@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from beaver_memory.search.score_shares import Shares
+from beaver_memory.search.formulas import Shares
 
 
 def test_shares():

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from beaver_memory.search import terms as terms_module
 from beaver_memory.search.german import TELLING
-from beaver_memory.search.irregular import irregular_forms
-from beaver_memory.search.language import Language
+from beaver_memory.search.language import Language, irregular_forms
 from beaver_memory.search.terms import Analyser, hash_of, name_hash, unpack
 from beaver_memory.search.words import STOP_WORDS, terms_of, words_of
 from beaver_toolkit.words import LONGEST

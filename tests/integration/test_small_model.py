@@ -13,7 +13,7 @@ from beaver_hooks.agent.factory import EngineLoader
 from beaver_hooks.agent.loop import AgentLoop
 from beaver_hooks.audit.reader import TrailReader
 from beaver_hooks.config import config_schema, parse_config, structure
-from beaver_hooks.config.small_model import SmallModelSettings
+from beaver_hooks.config.provider import SmallModelSettings
 from beaver_hooks.small_model import MOST_BYTES, SmallModelFailed
 from beaver_hooks_local import make_plugin
 from beaver_hooks_local import plugin as plugin_module

@@ -6,10 +6,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from beaver_hooks.agent.sessions.database import SQL
-from beaver_hooks.agent.sessions.query import session_term, user_term
+from beaver_hooks.agent.sessions.query import session_term, terms, user_term
 from beaver_hooks.agent.sessions.records import HiddenEvent
 from beaver_hooks.agent.sessions.sums import message_checksum
-from beaver_hooks.agent.sessions.terms import terms
 from beaver_hooks.agent.sessions.texts import encode, opening, optional_encode, searchable
 from beaver_hooks.audit.events import stamp
 from beaver_hostspecs import Message, Trust, scrub, scrub_value
@@ -17,15 +16,6 @@ from beaver_hostspecs.naming import type_name
 
 if TYPE_CHECKING:
     import apsw
-
-
-def begun_with(connection: "apsw.Connection", number: int) -> Trust:
-    """Return the trust in the caller who began a session.
-
-    An imported session has none. Without a user it was the owner's at the terminal; with one it may be a stranger's.
-    """
-    trust, user = connection.execute(SQL["begun_with"], (number,)).get
-    return Trust(trust) if trust else Trust.FULL if user is None else Trust.PUBLIC
 
 
 def find(connection: "apsw.Connection", session: str) -> tuple[int, str | None] | None:

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from beaver_hostspecs import ConfigurationError, Secret
-from beaver_memory.embedding import fastembed, onnx, static
+from beaver_memory.embedding import onnx, static
 from beaver_memory.embedding.catalog import KNOWN, KnownModel
 from beaver_memory.embedding.errors import failure
 from beaver_memory.embedding.models import check_model, is_there
@@ -51,7 +51,6 @@ def make_embedder(
     made = {
         onnx.PROVIDER: lambda: _onnx(settings, state_folder, models),
         static.PROVIDER: lambda: _static(settings),
-        fastembed.PROVIDER: lambda: _fastembed(settings),
     }
     encoder, identity = made.get(provider, lambda: _remote(provider, settings, environment, trace))()
     return CheckedEmbedder(encoder, _prefixed(identity, settings), trace=trace)
@@ -104,17 +103,6 @@ def _fitting(settings: EmbeddingSettings, identity: Identity) -> Identity:
     if settings.dimensions not in {None, identity.dimensions}:
         raise ConfigurationError(f"{PATH}.dimensions", f"must be {identity.dimensions} for `{identity.model}`")
     return identity
-
-
-def _fastembed(settings: EmbeddingSettings) -> tuple[Encoder, Identity]:
-    model = settings.model or fastembed.MODEL
-    if settings.dimensions is None and model != fastembed.MODEL:
-        raise ConfigurationError(f"{PATH}.dimensions", "must be given for this model of fastembed")
-    identity = Identity(
-        provider=fastembed.PROVIDER, model=model, dimensions=settings.dimensions or fastembed.DIMENSIONS
-    )
-    batch = settings.batch_size or fastembed.BATCH
-    return fastembed.FastembedEncoder(model, threads=settings.threads, batch=batch), identity
 
 
 def _remote(

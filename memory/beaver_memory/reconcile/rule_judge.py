@@ -7,8 +7,7 @@ import attrs
 
 from beaver_memory.reconcile.claim import Claim
 from beaver_memory.reconcile.claims import claims_of, keywords_of, search_words
-from beaver_memory.reconcile.decision import Decision
-from beaver_memory.reconcile.findings import Finding, Verdict
+from beaver_memory.reconcile.decision import Decision, Finding, Verdict
 from beaver_memory.reconcile.rules import finding
 from beaver_memory.records import MOST_LABELS, Memory, NewMemory
 

@@ -9,8 +9,7 @@ import attrs
 from beaver_memory.capture.evidence import Evidence, evidence_of
 from beaver_memory.capture.features import content_words, kind_of
 from beaver_memory.capture.gates.budget import DAY_FULL, Ask
-from beaver_memory.capture.gates.chain import Gates, Judged
-from beaver_memory.capture.gates.privacy import PrivacyGate
+from beaver_memory.capture.gates.chain import Gates, Judged, PrivacyGate
 from beaver_memory.capture.gates.verdict import Occasion
 from beaver_memory.capture.model import Extractor, HybridExtractor, ModelExtractor, WithoutModel
 from beaver_memory.capture.outcomes import fixes_of

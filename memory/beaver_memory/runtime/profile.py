@@ -29,7 +29,7 @@ NOWHERE = Path(os.devnull)
 """A folder that holds no model."""
 
 Vectors = Literal["bytes", "sqlite-vec"]
-Formula = Literal["context", "weighted", "seed-002", "seed-003", "rrf"]
+Formula = Literal["context", "seed-002", "seed-003"]
 
 Reranker = Literal["none", "tokens"]
 Extractors = Literal["rules", "model", "hybrid"]

@@ -12,10 +12,9 @@ import pytest
 
 from beaver_hooks_gateway import BreakerSettings, Gateway, GatewaySettings, MemoryGatewayService
 from beaver_hooks_gateway.plugin import RULE
-from beaver_hooks_gateway.references import reference_id
 from beaver_hooks_gateway.shared_breaker import make_breaker
 from beaver_hooks_gateway.testing import Fault
-from beaver_hooks_gateway.wire import Result
+from beaver_hooks_gateway.wire import Result, reference_id
 from beaver_hostspecs import (
     ConfigurationError,
     Contribution,
@@ -462,7 +461,7 @@ def test_description():
 
 def test_imports():
     """The distribution imports the contract and httpx, and nothing of the host or of another plugin."""
-    code = "import sys, beaver_hooks_gateway.testing, beaver_hooks_gateway.cli_output; print(*sorted(sys.modules))"
+    code = "import sys, beaver_hooks_gateway.testing, beaver_hooks_gateway.cli; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
 
     assert {"httpx"} == {"beaver_hooks", "beaver_hooks_curated", "httpx"} & {*loaded}

@@ -109,5 +109,5 @@ def test_the_folder_must_be_there(tmp_path, name):
 
 def test_the_formula():
     """An unknown formula is refused with the names of the known ones."""
-    with pytest.raises(ConfigurationError, match="`context`, `weighted`, `seed-002`, `seed-003`, `rrf`"):
+    with pytest.raises(ConfigurationError, match="`context`, `seed-002`, `seed-003`"):
         load({"ranking": {"formula": "best"}})

@@ -9,10 +9,9 @@ from collections import OrderedDict
 
 from beaver_hooks_gateway.client import GatewayClient, Sending
 from beaver_hooks_gateway.errors import GatewayError, GatewayUnknown
-from beaver_hooks_gateway.references import reference
 from beaver_hooks_gateway.settings import GatewaySettings
 from beaver_hooks_gateway.shared_breaker import PATIENCE, SharedBreaker
-from beaver_hooks_gateway.wire import RecalledMemory, chat
+from beaver_hooks_gateway.wire import RecalledMemory, chat, reference
 from beaver_hostspecs import Answer, Compaction, OutcomeKind, Personal, Reference, Report, Trust, Turn
 
 MARGIN = 0.1

@@ -13,7 +13,7 @@ PATH = "memory.local"
 
 Extractor = Literal["rules", "model", "hybrid"]
 Reranker = Literal["none", "tokens"]
-Formula = Literal["context", "weighted", "seed-002", "seed-003", "rrf"]
+Formula = Literal["context", "seed-002", "seed-003"]
 
 _whole = Check(
     wanted="must be a whole number", fits=lambda value: isinstance(value, int) and not isinstance(value, bool)
