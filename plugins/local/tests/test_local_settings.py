@@ -13,7 +13,7 @@ SETTINGS = (
     "`enabled`, `databasePath`, `store`, `embedding`, `vectors`, `promptIndex`, `recall`, `capture`, `redaction`, `ranking`, "
     "`traceFile`"
 )
-PROVIDERS = "`auto`, `none`, `static`, `onnx`, `fastembed`, `openai-compatible`, `openai`, `voyage`, `cohere`, `ollama`"
+PROVIDERS = "`auto`, `none`, `static`, `onnx`, `openai-compatible`, `openai`, `voyage`, `cohere`, `ollama`"
 
 
 def load(section):
