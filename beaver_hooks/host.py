@@ -15,10 +15,8 @@ from beaver_hooks.loop_affinity import LoopAffinity, not_open
 from beaver_hooks.receipts.health import Health
 from beaver_hooks.runtime import HostRuntime
 from beaver_hooks.turns.compactions import CompactionFields, CompactionReport
-from beaver_hooks.turns.fields import ToolFields, TurnFields
-from beaver_hooks.turns.ids import is_ours
+from beaver_hooks.turns.fields import ToolFields, TurnFields, checked, checked_id, is_ours
 from beaver_hooks.turns.open_turn import OpenTurn
-from beaver_hooks.turns.validation import checked, checked_id
 from beaver_hostspecs import (
     Answer,
     Caller,

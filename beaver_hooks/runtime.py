@@ -9,12 +9,10 @@ import attrs
 from beaver_hooks.log import make_log
 from beaver_hooks.loop_affinity import LoopAffinity
 from beaver_hooks.options import Options
-from beaver_hooks.plugins.deadlines import HookDeadlines
 from beaver_hooks.plugins.entry_points import installed
-from beaver_hooks.plugins.hook_calls import Calls
+from beaver_hooks.plugins.hook_calls import Calls, HookDeadlines
 from beaver_hooks.plugins.loader import Loader
-from beaver_hooks.plugins.modes import preset_for
-from beaver_hooks.plugins.plan import Plan, make_plan
+from beaver_hooks.plugins.modes import Plan, make_plan, preset_for
 from beaver_hooks.plugins.registry import Member, Registry
 from beaver_hooks.plugins.suspensions import Suspensions
 from beaver_hooks.plugins.watchdog import Watchdog
@@ -26,9 +24,8 @@ from beaver_hooks.turns.echo_filter import InjectedMemory
 from beaver_hooks.turns.lifecycle import Turns
 from beaver_hooks.turns.open_turns import OpenTurns
 from beaver_hooks.turns.results import RecallCheck
-from beaver_hooks.turns.standalone_tools import StandaloneTools
 from beaver_hooks.turns.switch import FILE, MemorySwitch
-from beaver_hooks.turns.tools import Offers
+from beaver_hooks.turns.tools import Offers, StandaloneTools
 from beaver_hostspecs import DropReason
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import httpx
 
-from beaver_hooks.config.small_model import SmallModelSettings
+from beaver_hooks.config.provider import SmallModelSettings
 from beaver_hostspecs import BeaverError
 from beaver_toolkit.http import BoundedClient, BoundedTransport, PlainClient, Reply, tls_context
 from beaver_toolkit.strict_json import InvalidJson, loads

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from beaver_hooks.agent.sessions.database import SessionDatabase
+from beaver_hooks.agent.sessions.query import STOP_WORDS
 from beaver_hooks.agent.sessions.store import SessionStore
-from beaver_hooks.agent.sessions.terms import STOP_WORDS
 from beaver_hooks.agent.sessions.writes import add_messages, add_session
 from beaver_hostspecs import Message, SystemClock
 

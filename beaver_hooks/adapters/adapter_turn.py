@@ -11,7 +11,7 @@ import attrs
 
 from beaver_hooks.adapters.texts import text_of
 from beaver_hooks.text import presentable
-from beaver_hooks.tools.result_text import MARK, render_output
+from beaver_hooks.tools.outcomes import MARK, render_output
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import DropReason, HostError
 from beaver_hostspecs.naming import type_name

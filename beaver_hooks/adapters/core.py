@@ -21,15 +21,14 @@ from uuid import UUID
 import attrs
 
 from beaver_hooks.adapters.adapter_turn import AdapterTurn
-from beaver_hooks.config.suggestions import meant_or_known
+from beaver_hooks.config.paths import meant_or_known
 from beaver_hooks.host import Host
 from beaver_hooks.log import make_log
 from beaver_hooks.sync import SyncHost
 from beaver_hooks.text import presentable
 from beaver_hooks.tools.box import ToolBox, is_being_cancelled
-from beaver_hooks.tools.outcomes import ToolCall
-from beaver_hooks.tools.result_text import render_error
-from beaver_hooks.turns.ids import new_turn_id
+from beaver_hooks.tools.outcomes import ToolCall, render_error
+from beaver_hooks.turns.fields import new_turn_id
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import (
     BeaverError,

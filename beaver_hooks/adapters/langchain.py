@@ -35,7 +35,7 @@ from typing_extensions import override
 from beaver_hooks.adapters.core import Adapter, AdapterTurn, Defaults, OfferedTool, user_in
 from beaver_hooks.host import Host
 from beaver_hooks.sync import SyncHost
-from beaver_hooks.tools.result_text import MARK
+from beaver_hooks.tools.outcomes import MARK
 from beaver_hostspecs import DropReason
 from beaver_hostspecs.conformance.cards import Card
 

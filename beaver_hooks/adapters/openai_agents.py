@@ -54,7 +54,7 @@ from typing_extensions import override
 from beaver_hooks.adapters.core import Adapter, AdapterTurn, Defaults, OfferedTool, user_in
 from beaver_hooks.host import Host
 from beaver_hooks.sync import SyncHost
-from beaver_hooks.tools.result_text import render_error
+from beaver_hooks.tools.outcomes import render_error
 from beaver_hostspecs import DropReason, HostMisused
 from beaver_hostspecs.conformance.cards import Card
 

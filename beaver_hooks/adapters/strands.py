@@ -39,7 +39,7 @@ from beaver_hooks.adapters.core import Adapter, AdapterTurn, Defaults, OfferedTo
 from beaver_hooks.adapters.texts import text_of
 from beaver_hooks.host import Host
 from beaver_hooks.sync import SyncHost
-from beaver_hooks.tools.result_text import MARK
+from beaver_hooks.tools.outcomes import MARK
 from beaver_hostspecs import DropReason
 from beaver_hostspecs.conformance.cards import Card
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Sequence
 import attrs
 
 from beaver_hooks.agent.factory import EngineLoadResult
-from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.config.paths import did_you_mean
 from beaver_hooks.receipts.recorder import HOST
 from beaver_hooks.turns.admission import OFF as OFF_HERE
 from beaver_hostspecs import CommandContext, NotAllowed, NotOffered, PluginError, PluginFailed, Trust

@@ -7,12 +7,11 @@ import attrs
 
 from beaver_hooks.agent.commands import OFF, ON, MemoryCommands
 from beaver_hooks.agent.factory import EngineLoadResult
-from beaver_hooks.agent.loop import AgentLoop
+from beaver_hooks.agent.loop import AgentLoop, AgentRunResult
 from beaver_hooks.agent.messages import OnDelta
-from beaver_hooks.agent.providers.missing_key import MissingKeyProvider
-from beaver_hooks.agent.results import AgentRunResult
+from beaver_hooks.agent.providers import MissingKeyProvider
 from beaver_hooks.agent.sessions.texts import new_session_id
-from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.config.paths import did_you_mean
 from beaver_hooks.tools import OnTool
 from beaver_hostspecs import CommandContext, Message, NotOffered, Trust
 

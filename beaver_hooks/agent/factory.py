@@ -12,7 +12,7 @@ from typing import Any, Self
 import attrs
 
 from beaver_hooks.agent.messages import Provider
-from beaver_hooks.agent.providers.missing_key import provider_of
+from beaver_hooks.agent.providers import provider_of
 from beaver_hooks.agent.sessions.database import refuse_listed
 from beaver_hooks.agent.sessions.events import SessionEvents
 from beaver_hooks.agent.sessions.store import SessionStore
@@ -20,7 +20,7 @@ from beaver_hooks.agent.shield import uninterrupted
 from beaver_hooks.agent.skills import SkillLibrary
 from beaver_hooks.audit.events import AuditSink
 from beaver_hooks.config import LoadedConfig, Summary, load_config
-from beaver_hooks.config.agent import AgentSettings
+from beaver_hooks.config.model import AgentSettings
 from beaver_hooks.file_trust import StateFiles
 from beaver_hooks.host import Host
 from beaver_hooks.log import make_log

@@ -6,21 +6,30 @@
 A skill that cannot be read does not affect the others; the list contains its fault, and activating it raises an error.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import attrs
 from attrs import field
 
 from beaver_hooks.agent.errors import SkillError
-from beaver_hooks.agent.front_matter import FrontMatterError, read_front_matter
-from beaver_hooks.config.paths import printable
-from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.config.paths import did_you_mean, printable
 from beaver_hooks.text import presentable
 from beaver_toolkit.files import open_regular
 
 FILE = "SKILL.md"
 MOST_BYTES = 256 * 1024
+
+FENCE = "---"
+NAME = re.compile(r"\w[\w.-]{0,63}")
+KNOWN = ("name", "description")
+
+_LINE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):(?:[ \t]+(.*))?")
+_BLOCK = re.compile(r"[|>][+-]?\d?[+-]?")
+"""The beginning of a text of several lines in YAML."""
 
 
 @attrs.frozen(kw_only=True)
@@ -218,3 +227,80 @@ def _shown(path: Path) -> str:
 
 def _why(error: OSError | RuntimeError) -> str:
     return getattr(error, "strerror", None) or "it cannot be opened"
+
+
+class FrontMatterError(Exception):
+    """The front matter is malformed; the text names the fault and follows the path of the file."""
+
+
+def read_front_matter(text: str) -> tuple[Mapping[str, str], str]:
+    """Return the known values and the text after the front matter.
+
+    Raises:
+        FrontMatterError: a rule is broken; names the line.
+    """
+    lines = re.split(r"\r\n|\r|\n", text)
+    # Rule 1.
+    if lines[0].rstrip() != FENCE:
+        raise FrontMatterError("has no front matter; begin it with a line `---`")
+    ends = [number for number, line in enumerate(lines) if number and line.rstrip() == FENCE]
+    if not ends:
+        raise FrontMatterError("has front matter that does not end; close it with a line `---`")
+    values = _values(lines[1 : ends[0]])
+    if NAME.fullmatch(values.get("name", "")) is None:
+        raise FrontMatterError("has no usable name; add `name: a-word` to its front matter")
+    return MappingProxyType(values), "\n".join(lines[ends[0] + 1 :]).strip()
+
+
+def _values(lines: Iterable[str]) -> dict[str, str]:
+    values: dict[str, str] = {}
+    key = ""
+    for number, line in enumerate(lines, 2):
+        # Rule 2.
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line.rstrip())
+        if match is None:
+            _check_continued(line, key, number)
+            continue
+        key = match[1]
+        if key in KNOWN:
+            if key in values:
+                raise FrontMatterError(f"gives `{key}` twice (line {number})")
+            values[key] = _value(match[2] or "", key, number)
+    return values
+
+
+def _check_continued(line: str, key: str, number: int) -> None:
+    """Rule 4."""
+    if key in KNOWN:
+        raise FrontMatterError(f"has a `{key}` of several lines (line {number}); write it on one")
+    if not key or not line.startswith((" ", "\t", "-")):
+        raise FrontMatterError(f"has a line that is not `key: value` (line {number})")
+
+
+def _value(text: str, key: str, number: int) -> str:
+    """Rule 3."""
+    text = text.strip()
+    if _BLOCK.fullmatch(text):
+        raise FrontMatterError(f"has a `{key}` of several lines (line {number}); write it on one")
+    if text.startswith("'"):
+        if re.fullmatch(r"'(?:[^']|'')*'", text):
+            return text[1:-1].replace("''", "'")
+    elif not text.startswith('"'):
+        return text
+    else:
+        return _unquoted(text, key, number)
+    raise _badly_quoted(key, number)
+
+
+def _unquoted(text: str, key: str, number: int) -> str:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        raise _badly_quoted(key, number) from None
+    return str(value)
+
+
+def _badly_quoted(key: str, number: int) -> FrontMatterError:
+    return FrontMatterError(f"has a `{key}` with a quote that is not closed (line {number})")

@@ -10,10 +10,9 @@ import attrs
 
 from beaver_hooks.config import Config
 from beaver_hooks.file_trust import StateFiles
+from beaver_hooks.plugins.contract_checks import check_info
 from beaver_hooks.plugins.entry_points import Rivals, installed
-from beaver_hooks.plugins.modes import preset_of
-from beaver_hooks.plugins.plan import make_plan
-from beaver_hooks.plugins.plugin_info import check_info
+from beaver_hooks.plugins.modes import make_plan, preset_of
 from beaver_hooks.plugins.registry import Registry
 from beaver_hooks.plugins.sync_hooks import ask, contained, misanswered
 from beaver_hostspecs import PluginError, PluginInfo, PluginRefused, PluginUnavailable, Setup

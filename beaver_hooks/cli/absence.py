@@ -8,8 +8,7 @@ import attrs
 
 from beaver_hooks.config import Config
 from beaver_hooks.plugins.entry_points import installed
-from beaver_hooks.plugins.modes import preset
-from beaver_hooks.plugins.plan import make_plan
+from beaver_hooks.plugins.modes import make_plan, preset
 from beaver_hooks.receipts.health import Health
 from beaver_hooks.receipts.health_store import NEVER
 from beaver_hooks.receipts.recorder import HOST

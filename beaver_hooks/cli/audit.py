@@ -3,24 +3,29 @@
 import json
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import click
 
 from beaver_hooks.audit.chain import ChainedEvent, Head, verify
-from beaver_hooks.audit.reader import TrailReader
+from beaver_hooks.audit.database import Database
+from beaver_hooks.audit.reader import TrailReader, unavailable
 from beaver_hooks.cli.audit_texts import Filter, record_json, record_text, verdict_json, verdict_text
 from beaver_hooks.cli.codes import FOUND
 from beaver_hooks.cli.common import common, configured
-from beaver_hooks.cli.records import after, newest
 from beaver_hooks.cli.state import has_trail, nothing_yet, recorded_turns
 from beaver_hooks.cli.terminal import show, waiting
+from beaver_toolkit.sqlite.errors import DatabaseError
 
 POLL = 0.5
 """Seconds between two reads of a followed trail."""
 
 HEAD = re.compile("[0-9]{1,18}:[0-9a-f]{64}")
+
+STEP = 200
 
 
 def _as_head(ctx: click.Context, param: click.Parameter, value: str | None) -> Head | None:
@@ -103,3 +108,46 @@ def _following(folder: Path, last: int) -> Iterator[ChainedEvent]:
 def _print(records: Iterable[ChainedEvent], *, as_json: bool) -> None:
     for record in records:
         show(json.dumps(record_json(record)) if as_json else record_text(record))
+
+
+def newest(folder: Path, number: int, fits: Callable[[ChainedEvent], bool] | None) -> tuple[int, list[ChainedEvent]]:
+    """Return the number of the last record, and the newest records that fit, oldest first.
+
+    Raises:
+        AuditUnavailable: the trail cannot be read.
+    """
+    with _reading(folder) as database:
+        last = database.head().seq
+        # With a filter, one pass in constant memory: matching records may be anywhere.
+        some = database.tail(number) if fits is None else deque(filter(fits, database.records()), maxlen=number)
+        found = [*some]
+    # Other processes append meanwhile; a record must not be shown twice.
+    return max([last, *(each.seq for each in found[-1:])]), found
+
+
+def after(folder: Path, last: int) -> list[ChainedEvent]:
+    """Return the records after number `last`; all of them if the trail was begun anew since.
+
+    Raises:
+        AuditUnavailable: the trail cannot be read.
+    """
+    with _reading(folder) as database:
+        newest_now = database.head().seq
+        if newest_now == last:
+            return []
+        known = last if newest_now > last else 0
+        limit = STEP
+        while True:
+            found = database.tail(limit)
+            if len(found) < limit or found[0].seq <= known + 1:
+                return [each for each in found if each.seq > known]
+            limit *= 4
+
+
+@contextmanager
+def _reading(folder: Path) -> Iterator[Database]:
+    try:
+        with closing(Database.read(folder)) as database:
+            yield database
+    except DatabaseError as error:
+        raise unavailable(folder, error.category) from error

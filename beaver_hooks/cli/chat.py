@@ -2,7 +2,9 @@
 
 import contextlib
 import io
+import json
 import sys
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,24 +15,22 @@ from beaver_hooks import __version__
 from beaver_hooks.agent.conversation import Conversation, Ended
 from beaver_hooks.agent.factory import EngineLoader, EngineLoadResult
 from beaver_hooks.agent.sessions.texts import new_session_id
-from beaver_hooks.cli import colours, line_editor
-from beaver_hooks.cli.colours import is_screen
-from beaver_hooks.cli.common import common, configured, logging_to_file
+from beaver_hooks.cli import terminal
+from beaver_hooks.cli.common import common, configured, logging_to_file, tell_once
 from beaver_hooks.cli.errors import UNEXPECTED, exit_code, sentence
 from beaver_hooks.cli.markdown import MarkdownPieces
-from beaver_hooks.cli.notices import tell_once
 from beaver_hooks.cli.options import IDENTIFIER, no_memory_option, trust_option
 from beaver_hooks.cli.session_texts import recap
 from beaver_hooks.cli.signals import Terminated
 from beaver_hooks.cli.streams import Unwritable, unreadable
-from beaver_hooks.cli.terminal import CUT, Pieces, ended, show, waiting
-from beaver_hooks.cli.tool_lines import tool_line
+from beaver_hooks.cli.terminal import CUT, Pieces, ended, is_screen, show, waiting
 from beaver_hooks.cli.why import explanation
 from beaver_hooks.config import LoadedConfig
 from beaver_hooks.loop_thread import LoopThread
 from beaver_hooks.receipts.health import Health
 from beaver_hooks.tools import ToolOutcome
-from beaver_hostspecs import BeaverError, NotOffered
+from beaver_hooks.tools.outcomes import one_line
+from beaver_hostspecs import BeaverError, NotOffered, thaw
 
 PROMPT = "you> "
 MORE = "...> "
@@ -42,7 +42,7 @@ RECALLED = 4
 PATIENCE = 5.0
 """Seconds that `/why` waits for the plugins' work on the last answer."""
 
-RED, YELLOW, DIM = colours.whole("red"), colours.whole("yellow"), colours.whole("bright_black")
+RED, YELLOW, DIM = terminal.whole("red"), terminal.whole("yellow"), terminal.whole("bright_black")
 WHY = "what memory recalled for your last prompt and kept of it, and why"
 
 
@@ -189,7 +189,7 @@ class _Terminal:
         if history:
             show(recap(history[-RECALLED:], prompt=PROMPT), paint=DIM)
         prompts = [message.text for message in history if message.role == "user"]
-        line_editor.set_up(prompts, partial(self._thread.call, self._conversation.completions))
+        set_up(prompts, partial(self._thread.call, self._conversation.completions))
 
     def _show_troubles(self) -> None:
         """Show each trouble of a memory once when it begins, and once when it ends."""
@@ -247,3 +247,59 @@ async def _told(engine: EngineLoadResult) -> tuple[dict[str, Health], dict[str, 
 
 async def _nothing() -> None:
     """Nothing was loaded."""
+
+
+def set_up(prompts: Iterable[str], complete: Callable[[str], list[str]]) -> None:
+    """Offer earlier prompts and completions while lines are read by `input`.
+
+    Args:
+        prompts: the earlier prompts, oldest first.
+        complete: returns the completions of the last word of a line.
+    """
+    with contextlib.suppress(ImportError):  # not every Python has it
+        import readline  # noqa: PLC0415 - needed only for a user who types
+
+        for prompt in prompts:
+            if "\n" not in prompt:
+                readline.add_history(prompt)
+        readline.set_completer_delims(" ")
+        readline.set_completer(Completer(lambda: readline.get_line_buffer()[: readline.get_endidx()], complete))
+        # The editor that macOS has instead of GNU readline takes another command.
+        readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
+
+
+class Completer:
+    """Answers `readline`, which asks for one completion after the other.
+
+    Args:
+        line: returns the typed text up to the cursor.
+        complete: see `set_up`.
+    """
+
+    def __init__(self, line: Callable[[], str], complete: Callable[[str], list[str]]) -> None:
+        self._line = line
+        self._complete = complete
+        self._found: list[str] = []
+
+    def __call__(self, _begun: str, number: int) -> str | None:
+        """Return the completion of that number, or `None` after the last one."""
+        if number == 0:
+            found = self._complete(self._line())
+            # Python disables the blank that the editor itself would add after a whole word.
+            self._found = [f"{found[0]} "] if len(found) == 1 else found
+        return self._found[number] if number < len(self._found) else None
+
+
+def tool_line(outcome: ToolOutcome) -> str:
+    """Return the tool, its arguments unless it is private, and the outcome."""
+    given = "" if outcome.private else one_line(" ".join(map(_value, thaw(outcome.arguments).values())))
+    call = " ".join(filter(None, (outcome.call.name, given)))
+    ended = "done" if outcome.error is None else f"failed, {one_line(outcome.error)}"
+    return f"  [{call}: {ended}]"
+
+
+def _value(value: object) -> str:
+    """Return an argument for people: a word unchanged, a longer value in quotes or as JSON."""
+    if isinstance(value, str) and value and not any(map(str.isspace, value)):
+        return value
+    return json.dumps(value, ensure_ascii=False)

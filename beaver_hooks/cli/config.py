@@ -15,10 +15,9 @@ from beaver_hooks.cli.edits import dry_run, edited, target
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.config import Config, load_config
 from beaver_hooks.config.edits import Step, with_placeholders
-from beaver_hooks.config.effective import MASK, effective
+from beaver_hooks.config.entries import MASK, effective
 from beaver_hooks.config.parser import read_json
-from beaver_hooks.config.paths import printable
-from beaver_hooks.config.suggestions import meant_or_known
+from beaver_hooks.config.paths import meant_or_known, printable
 from beaver_hooks.config.type_hints import key_of, optional_of, settings_fields
 from beaver_hooks.plugins.settings_classes import settings_classes
 from beaver_toolkit.strict_json import InvalidJson, loads

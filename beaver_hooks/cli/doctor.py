@@ -14,8 +14,8 @@ from beaver_hooks.cli.common import common, set_up_log
 from beaver_hooks.cli.state import is_there
 from beaver_hooks.cli.terminal import waiting
 from beaver_hooks.cli.text_format import counted
-from beaver_hooks.config.confirmations import read_record, record_path
 from beaver_hooks.config.paths import printable
+from beaver_hooks.config.trust import read_record, record_path
 from beaver_hostspecs import ConfigurationError
 from beaver_toolkit.sqlite.losses import accept_losses, losses_of
 

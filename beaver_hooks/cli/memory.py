@@ -7,7 +7,7 @@ import click
 
 from beaver_hooks.agent.commands import MemoryCommands
 from beaver_hooks.agent.errors import UnknownSession
-from beaver_hooks.cli import colours
+from beaver_hooks.cli import terminal
 from beaver_hooks.cli.app import COMMANDS, CONFIG, beaver, plugin_group
 from beaver_hooks.cli.common import common, configured, in_loop, opened
 from beaver_hooks.cli.options import IDENTIFIER
@@ -265,7 +265,7 @@ def _offered(plugin: str, name: str) -> click.Command:
 def _run(words: tuple[str, ...], session: str | None, user: str | None, config: Path | None) -> None:
     context = CommandContext(session=session, user=user, trust=Trust.FULL)
     # Only the overview is coloured; a plugin words the output of its commands.
-    show(in_loop(_answer(configured(config), words, context)), paint=None if words else colours.state)
+    show(in_loop(_answer(configured(config), words, context)), paint=None if words else terminal.state)
 
 
 async def _others(loaded: LoadedConfig, plugin: str, known: list[str]) -> str:

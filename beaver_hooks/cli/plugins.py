@@ -10,7 +10,7 @@ import attrs
 import click
 
 from beaver_hooks.agent.factory import EngineLoadResult
-from beaver_hooks.cli import colours
+from beaver_hooks.cli import terminal
 from beaver_hooks.cli.app import CONFIG
 from beaver_hooks.cli.common import common, configured, in_loop, opened
 from beaver_hooks.cli.edits import dry_run, edited, target
@@ -18,8 +18,7 @@ from beaver_hooks.cli.terminal import show
 from beaver_hooks.cli.text_format import filled
 from beaver_hooks.config import Config, LoadedConfig
 from beaver_hooks.config.edits import Step, with_placeholders
-from beaver_hooks.config.paths import printable
-from beaver_hooks.config.suggestions import meant_or_known
+from beaver_hooks.config.paths import meant_or_known, printable
 from beaver_hooks.config.type_hints import key_of, settings_fields
 from beaver_hooks.plugins.entry_points import install_command, installed
 from beaver_hooks.plugins.modes import preset_of
@@ -161,7 +160,7 @@ async def _show(loaded: LoadedConfig, *, as_json: bool) -> None:
         return
     show(f"Memory mode: {mode}")
     for each in plugins:
-        show("\n" + "\n".join(_lines(each)), paint=colours.listed_state)
+        show("\n" + "\n".join(_lines(each)), paint=terminal.listed_state)
     if host.state != "ok":
         show(f"\n{filled(f'The host itself is {host}', indent='  ')}")
 

@@ -9,8 +9,7 @@ import click
 
 from beaver_hooks.agent.commands import MemoryCommands
 from beaver_hooks.agent.errors import AnswerNotStored
-from beaver_hooks.agent.loop import AgentLoop
-from beaver_hooks.agent.results import AgentRunResult
+from beaver_hooks.agent.loop import AgentLoop, AgentRunResult
 from beaver_hooks.agent.sessions.texts import new_session_id
 from beaver_hooks.cli.common import common, configured, in_loop, opened
 from beaver_hooks.cli.options import IDENTIFIER, no_memory_option, trust_option

@@ -11,7 +11,7 @@ import click
 from beaver_hooks.agent.errors import UnknownSession
 from beaver_hooks.agent.sessions.records import ForgetReport, SearchHit, Session, SessionInfo
 from beaver_hooks.agent.sessions.store import SessionStore
-from beaver_hooks.cli import colours
+from beaver_hooks.cli import terminal
 from beaver_hooks.cli.common import common, configured, in_loop
 from beaver_hooks.cli.options import IDENTIFIER
 from beaver_hooks.cli.session_files import export_command, import_command
@@ -75,7 +75,7 @@ def show_command(session: str, *, hidden: bool, as_json: bool, config: Path | No
         return await store.show(await session_named(store, session), hidden=hidden)
 
     found = _answer(_folder(config), whole)
-    show(json.dumps(session_json(found, hidden=hidden)) if as_json else session_text(found), paint=colours.role)
+    show(json.dumps(session_json(found, hidden=hidden)) if as_json else session_text(found), paint=terminal.role)
 
 
 @command.command(name="search")
@@ -103,7 +103,7 @@ def search_command(
     if as_json:
         show(json.dumps({"hits": [hit_json(each) for each in hits]}))
     elif hits:
-        show(hits_text(hits), paint=colours.hit_role)
+        show(hits_text(hits), paint=terminal.hit_role)
     else:
         show("No stored message has these words." if there else nothing_yet(folder))
 

@@ -15,7 +15,7 @@ from beaver_hooks.audit.key import KEY_FILE, read_key
 from beaver_hooks.cli.text_format import counted
 from beaver_hooks.config.paths import printable
 from beaver_hooks.file_trust import StateFiles
-from beaver_hooks.turns.ids import is_ours
+from beaver_hooks.turns.fields import is_ours
 from beaver_hostspecs import AuditUnavailable
 
 MOST_CANDIDATES = 8

@@ -2,28 +2,36 @@
 
 import json
 import os
+import shutil
 import sys
-from collections.abc import Callable, Mapping
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.cli.codes import FOUND
 from beaver_hooks.cli.common import common, configured
 from beaver_hooks.cli.options import IDENTIFIER
 from beaver_hooks.cli.terminal import show, waiting
 from beaver_hooks.config.paths import printable
 from beaver_hooks.subjects.audit_record import ERASED, EXPORTED, record
-from beaver_hooks.subjects.export_file import work_folder, write_export
 from beaver_hooks.subjects.holders import Holders, Summary
 from beaver_hostspecs import Subject
+from beaver_toolkit.files import flush, publish
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 SUBJECT = "--subject"
 """The option that tells the export of a person's data from the command `export` of a plugin."""
+
+REPORT = "report.json"
+_BLOCK = 2**20
 
 
 def _whose(function: Function) -> Function:
@@ -187,3 +195,50 @@ def _plain(summary: Summary) -> dict[str, Any]:
 def _leave(ctx: click.Context, summary: Summary, unrecorded: str) -> None:
     if unrecorded or not summary.is_whole:
         ctx.exit(FOUND)
+
+
+@contextmanager
+def work_folder(path: Path) -> Iterator[Path]:
+    """Yield a new private folder beside a new file, and remove the folder afterwards.
+
+    Raises:
+        StorageError: it cannot be made.
+    """
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=".beaver-export-", suffix=".tmp", dir=path.parent))
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_export(path: Path, folder: Path, report: dict[str, Any]) -> bool:
+    """Write the report, and the files below a folder that are not empty, into a new archive (0600).
+
+    Returns whether its name was free.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    archive = folder.with_name(f"{folder.name}.zip")
+    try:
+        descriptor = os.open(archive, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as to:
+                to.writestr(REPORT, json.dumps(report, indent=2, ensure_ascii=False))
+                for each in sorted(each for each in folder.rglob("*") if each.is_file() and each.stat().st_size):
+                    with each.open("rb") as source, to.open(each.relative_to(folder).as_posix(), "w") as target:
+                        shutil.copyfileobj(source, target, _BLOCK)
+            file.flush()
+            flush(descriptor)
+        return publish(archive, path)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    finally:
+        archive.unlink(missing_ok=True)
+
+
+def _unwritable(path: Path, error: OSError) -> StorageError:
+    return StorageError(f"The file {printable(str(path))} cannot be written ({error.strerror}); name another one.")

@@ -1,25 +1,35 @@
 """Output for a terminal: safe text, and a status line while the user waits."""
 
+import os
+import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from beaver_hooks.cli.colours import Paint, takes_colour
 from beaver_hooks.cli.streams import Unwritable
 from beaver_hostspecs.neutralising import neutralise
 
 if TYPE_CHECKING:
     from rich.status import Status
 
+
 CUT = "The provider cut this answer off, so its end is missing. Ask the model to continue, or for less."
 """The remark about a truncated answer."""
 
 PATIENCE = 1.0
 """Seconds without output before the status line appears."""
+
+
+Paint = Callable[[str], str]
+"""Colours a text that is safe for a terminal. It adds and removes no word."""
+
+STATES = {"ok": "green", "degraded": "yellow", "unavailable": "red", "disabled": "cyan"}
+LEVELS = {"ok": "green", "warning": "yellow", "problem": "red"}
+ROLES = {"user": "cyan", "assistant": "green", "hidden": "magenta", "tool": "magenta"}
 
 
 def harmless(text: str) -> str:
@@ -30,6 +40,52 @@ def harmless(text: str) -> str:
 def escaped(text: str) -> str:
     """Return `text` with each invisible character as an escape; tabs and line feeds stay."""
     return "".join(each if each in "\t\n" or _is_shown(each) else _escape(each) for each in text)
+
+
+def is_screen(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that understands escape sequences."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def takes_colour(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that shows colours, and its user wants them (https://no-color.org)."""
+    return is_screen(stream) and not os.environ.get("NO_COLOR")
+
+
+def painter(pattern: str, colours: Mapping[str, str]) -> Paint:
+    """Return a `Paint` for the group `word` of each match, by the colour of that word."""
+    compiled = re.compile(pattern, re.MULTILINE)
+
+    def paint(text: str) -> str:
+        return compiled.sub(lambda found: _painted(found, colours), text)
+
+    return paint
+
+
+def whole(colour: str) -> Paint:
+    """Return a `Paint` for each line of a text."""
+
+    def paint(text: str) -> str:
+        return "\n".join(click.style(line, fg=colour) if line else line for line in text.split("\n"))
+
+    return paint
+
+
+def _painted(found: re.Match[str], colours: Mapping[str, str]) -> str:
+    first, last = (each - found.start() for each in found.span("word"))
+    return found[0][:first] + click.style(found["word"], fg=colours[found["word"]]) + found[0][last:]
+
+
+def _any(words: Mapping[str, str]) -> str:
+    return f"(?P<word>{'|'.join(words)})"
+
+
+# Anchored at the place of our own words: texts of plugins and people are indented, and keep their colour.
+level = painter(rf"^{_any(LEVELS)} ", LEVELS)
+state = painter(rf"^\S+ +{_any(STATES)}\b", STATES)
+listed_state = painter(rf"^\S.*? \(fail-(?:open|closed)\): {_any(STATES)}\b", STATES)
+role = painter(rf"^{_any(ROLES)}(?=[ ,]|$)", ROLES)
+hit_role = painter(rf"^\S+  {_any(ROLES)}(?=, )", ROLES)
 
 
 def show(text: str = "", *, end: str = "\n", err: bool = False, paint: Paint | None = None) -> None:

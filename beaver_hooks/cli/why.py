@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import click
 
@@ -12,19 +14,25 @@ from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.reader import TrailReader
 from beaver_hooks.cli.absence import Absence
 from beaver_hooks.cli.common import common, configured
-from beaver_hooks.cli.receipt_lookup import read_receipt
 from beaver_hooks.cli.receipt_texts import receipt_text
 from beaver_hooks.cli.state import ambiguous, has_trail, keyed_hashes, nothing_yet, recorded_turns
 from beaver_hooks.cli.terminal import show, waiting
 from beaver_hooks.config import Config
 from beaver_hooks.config.paths import printable
-from beaver_hostspecs import AuditUnavailable, UnknownTurn
+from beaver_hooks.receipts.receipts import Receipt
+from beaver_hostspecs import AuditUnavailable, DropReason, UnknownTurn
+
+if TYPE_CHECKING:
+    from cattrs import Converter
+
 
 NEWEST = "last"
 MOST_EVENTS = 1_000
 """Audit events, the newest ones, among which those about a turn are looked for."""
 
-Receipt = Mapping[str, Any]
+
+BROKEN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""The errors that reading arbitrary data can raise."""
 
 
 @click.command(name="why")
@@ -65,8 +73,8 @@ def _turns_of(event: AuditEvent) -> set[str]:
 
 def explanation(
     name: str,
-    receipt: Receipt,
-    health: Mapping[str, Receipt],
+    receipt: Mapping[str, Any],
+    health: Mapping[str, Mapping[str, Any]],
     config: Config,
     later: Sequence[AuditEvent] = (),
 ) -> str:
@@ -85,14 +93,14 @@ def explanation(
     return receipt_text(read, health, Absence.under(config), later)
 
 
-def _newest(reader: TrailReader, folder: Path) -> tuple[str, Receipt]:
+def _newest(reader: TrailReader, folder: Path) -> tuple[str, Mapping[str, Any]]:
     for name in reader.recorded_turns(1):
         if (receipt := reader.receipt(name)) is not None:
             return name, receipt
     raise UnknownTurn(nothing_yet(folder))
 
 
-def _named(reader: TrailReader, folder: Path, given: str) -> tuple[str, Receipt]:
+def _named(reader: TrailReader, folder: Path, given: str) -> tuple[str, Mapping[str, Any]]:
     """Return the receipt of exactly this id, else of the turn whose id begins with it."""
     for name in recorded_turns(folder, given):
         receipt = reader.receipt(name)
@@ -112,3 +120,49 @@ def _not_kept(folder: Path, given: str) -> str:
         f" over yet, or is older than the newest {RECEIPTS_KEPT:,} turns. If it ran with another configuration, name"
         " that with --config; `beaver audit tail` lists the turns."
     )
+
+
+def read_receipt(body: Mapping[str, Any]) -> Receipt:
+    """Return the receipt that `beaver_hooks.receipts.receipts.to_json` has written.
+
+    Fields of a newer version are ignored.
+
+    Raises:
+        ValueError: this is no receipt.
+    """
+    try:
+        return _converter().structure(body, Receipt)
+    except BROKEN as error:
+        raise ValueError("no receipt") from error
+
+
+@cache
+def _converter() -> "Converter":
+    from cattrs import Converter  # noqa: PLC0415 - needed only to explain a turn
+
+    converter = Converter(detailed_validation=False)
+    converter.register_structure_hook(datetime, lambda value, _: _moment(value))
+    converter.register_structure_hook(str, lambda value, _: str.__str__(value))
+    # It is a str itself, and the hook above would accept any other str for it.
+    converter.register_structure_hook(DropReason, lambda value, _: DropReason(value))
+    converter.register_structure_hook_func(lambda kind: kind is object, lambda value, _: value)
+    converter.register_structure_hook_func(_is_literal, _one_of)
+    return converter
+
+
+def _is_literal(kind: Any) -> bool:
+    return get_origin(kind) is Literal
+
+
+def _one_of(value: object, kind: Any) -> object:
+    # The stock hook raises an error that is not in `BROKEN`.
+    if value not in get_args(kind):
+        raise ValueError("none of them")
+    return value
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("a time without a time zone")
+    return moment.astimezone(UTC)

@@ -8,10 +8,9 @@ from beaver_hooks.config.converter import structure
 from beaver_hooks.config.entries import Entry
 from beaver_hooks.config.loader import LoadedConfig, load_config
 from beaver_hooks.config.locations import ConfigLocation, find_config
-from beaver_hooks.config.model import Config, HostSettings, Memory, Mode, Plugins, is_section_path
+from beaver_hooks.config.model import MEMORIES, Config, HostSettings, Memory, Mode, Plugins, is_section_path
 from beaver_hooks.config.parser import parse_config, read_config
 from beaver_hooks.config.schema import config_schema
-from beaver_hooks.config.sections import MEMORIES
 from beaver_hooks.config.summaries import Change, Summary
 from beaver_hooks.config.trust import forget_trust, is_trusted, trust_config
 

@@ -6,18 +6,17 @@ class. No error, and no exception chained to one, holds a value.
 """
 
 import enum
+import functools
 import types
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeVar, cast, get_args, get_origin
 
 import attrs
 
-from beaver_hooks.config.construct import make
 from beaver_hooks.config.environment import is_reference, lookup
 from beaver_hooks.config.json_checks import check_plain
-from beaver_hooks.config.paths import child, item
-from beaver_hooks.config.suggestions import did_you_mean, meant_or_known
+from beaver_hooks.config.paths import child, did_you_mean, item, meant_or_known
 from beaver_hooks.config.type_hints import (
     ANYTHING,
     OBJECTS,
@@ -30,6 +29,7 @@ from beaver_hooks.config.type_hints import (
     settings_fields,
 )
 from beaver_hostspecs import ConfigurationError, Secret, freeze
+from beaver_hostspecs.settings import Unfit
 
 T = TypeVar("T")
 
@@ -40,6 +40,9 @@ _SCALARS: Mapping[Any, tuple[str, Any]] = {
     float: ("a number", int | float),
 }
 """How an error calls each scalar type, and the types of its values."""
+
+NOT_ACCEPTABLE = "is not acceptable"
+"""The problem reported for a foreign validator, converter or check, whose own text may hold the value."""
 
 
 def structure(cls: type[T], value: object, path: str, *, environment: Mapping[str, str]) -> T:
@@ -193,3 +196,59 @@ def _unsupported(path: str) -> NoReturn:
 
 def _refuse(path: str, problem: str) -> NoReturn:
     raise ConfigurationError(path, problem)
+
+
+@attrs.frozen(kw_only=True)
+class Refusal:
+    """A constructor's refusal of its arguments.
+
+    Attributes:
+        attribute: the refused field, or `None` for the object as a whole.
+        problem: the fault, without a value.
+    """
+
+    attribute: "attrs.Attribute[Any] | None"
+    problem: str
+
+
+def make(cls: type, arguments: Mapping[str, Any]) -> tuple[Any, Refusal | None]:
+    """Return the instance and `None`, or `None` and the refusal. The class's own exceptions never leave this."""
+    made, problem = _attempt(functools.partial(cls, **arguments))
+    if problem is None:
+        return made, None
+    return None, _culprit(cls, arguments) or Refusal(attribute=None, problem=problem)
+
+
+def _culprit(cls: type, arguments: Mapping[str, Any]) -> Refusal | None:
+    """Return the first field that its own converter or validator refuses."""
+    given = [each for each in attrs.fields(cls) if argument_of(each) in arguments]
+    probe: object = object.__new__(cls)
+    for attribute in given:
+        object.__setattr__(probe, attribute.name, arguments[argument_of(attribute)])
+    for attribute in given:
+        value = arguments[argument_of(attribute)]
+        _, problem = _attempt(functools.partial(_check, probe, attribute, value))
+        if problem is not None:
+            return Refusal(attribute=attribute, problem=problem)
+    return None
+
+
+def _check(probe: object, attribute: "attrs.Attribute[Any]", value: object) -> None:
+    converter: Any = attribute.converter
+    if isinstance(converter, attrs.Converter):
+        value = cast("Any", converter)(value, probe, attribute)
+    elif converter is not None:
+        value = converter(value)
+    if attribute.validator is not None:
+        attribute.validator(probe, attribute, value)
+
+
+def _attempt(call: Callable[[], Any]) -> tuple[Any, str | None]:
+    # The problem is returned, not raised: an exception raised in an `except` block stays chained to the one
+    # that it replaces, which may hold the value.
+    try:
+        return call(), None
+    except Unfit as unfit:
+        return None, str(unfit) or NOT_ACCEPTABLE
+    except Exception:  # noqa: BLE001 - foreign code may raise anything; the caller turns it into its own error
+        return None, NOT_ACCEPTABLE

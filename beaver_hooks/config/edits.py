@@ -11,18 +11,16 @@ from typing import Any
 
 import attrs
 
-from beaver_hooks.config.confirmations import record_path
 from beaver_hooks.config.entries import entries_of
 from beaver_hooks.config.environment import is_reference
-from beaver_hooks.config.error_source import located_in
 from beaver_hooks.config.loader import SettingsClasses
 from beaver_hooks.config.locations import ConfigLocation
 from beaver_hooks.config.model import Config
 from beaver_hooks.config.parser import build_config, parse_json, read_bytes
-from beaver_hooks.config.paths import printable
+from beaver_hooks.config.paths import located_in, printable
 from beaver_hooks.config.spans import set_value, unset_value, value_at
 from beaver_hooks.config.summaries import Change, compare
-from beaver_hooks.config.trust import confirm, fingerprint, recorded_fingerprint
+from beaver_hooks.config.trust import confirm, fingerprint, record_path, recorded_fingerprint
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import ConfigurationError, ConfigurationNotTrusted
 from beaver_toolkit.files import replace, sweep

@@ -4,7 +4,7 @@ import enum
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, get_args, get_origin
@@ -13,9 +13,8 @@ from urllib.parse import urlsplit
 import attrs
 
 from beaver_hooks.config.environment import is_reference
-from beaver_hooks.config.model import Config
+from beaver_hooks.config.model import FAIL_CLOSED, Config, Memory
 from beaver_hooks.config.paths import child, item, shown_variable
-from beaver_hooks.config.quotes import quoted
 from beaver_hooks.config.type_hints import (
     OBJECTS,
     array_of,
@@ -57,6 +56,15 @@ _SECRET_WORDS = frozenset(
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _CREDENTIALS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#]*@|(?P<query>://[^\s?#]*[?#])[^\s]+")
 _DIGITS = 16
+
+MASK = "***"
+"""Stands for a secret in the file itself, and for the texts and numbers of unknown plugins."""
+
+LONGEST = 400
+"""The shown characters of one text; a longer text is shown as its start and its end, with its length."""
+
+HEAD, TAIL, AROUND = 240, 120, 40
+DOTS = "\u2026"
 
 
 @attrs.frozen(kw_only=True)
@@ -216,3 +224,114 @@ def _sort(value: object) -> str:
     if isinstance(value, Mapping | list | tuple):
         return "empty"
     return "yes or no" if isinstance(value, bool) else "number"
+
+
+def effective(config: Config, raw: Mapping[str, Any], classes: Classes, environment: Mapping[str, str]) -> Any:
+    """Return every setting with its effective value.
+
+    Args:
+        config: the configuration.
+        raw: the JSON data that it was made from.
+        classes: the settings class of each known plugin, by the path of its section.
+        environment: the variables in which `{"env": "NAME"}` is looked up.
+
+    Raises:
+        ConfigurationError: the section of a plugin does not fit.
+    """
+    made = _plain(attrs.evolve(config, memory=config.memory or Memory()), raw)
+    for path, section in config.plugin_sections.items():
+        if path not in classes:
+            _put(made, path, _hidden(section))
+    for path, cls in classes.items():
+        settings: Any = config.settings(cls, path, environment=environment)
+        _put(made, path, _plain(settings, config.section(path) or {}))
+    for name, closed in config.plugins.fail_closed.items():
+        _put(made, f"plugins.{name}", {FAIL_CLOSED: closed, **made["plugins"].get(name, {})})
+    return made
+
+
+def _put(made: dict[str, Any], path: str, section: object) -> None:
+    root, _, name = path.partition(".")
+    made[root][name] = section
+
+
+def _plain(value: Any, raw: Any) -> Any:
+    """Return a setting as plain data; `raw` is the file's data in its place."""
+    if isinstance(value, Secret) or (value is None and is_reference(raw)):
+        return dict(raw) if is_reference(raw) else MASK
+    if attrs.has(type(value)):
+        fields = settings_fields(type(value))
+        return {key_of(each): _plain(getattr(value, each.name), _in(raw, key_of(each))) for each in fields}
+    if isinstance(value, Mapping):
+        return {key: _plain(each, _in(raw, key)) for key, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return _listed(value, raw)
+    return _scalar(value)
+
+
+def _listed(value: Collection[Any], raw: Any) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        return sorted((_plain(each, None) for each in value), key=str)
+    rest = raw if isinstance(raw, list | tuple) else ()
+    return [_plain(each, rest[index] if index < len(rest) else None) for index, each in enumerate(value)]
+
+
+def _scalar(value: Any) -> Any:
+    if isinstance(value, enum.Enum):
+        return value.value
+    return str(value) if isinstance(value, Path) else value
+
+
+def _in(raw: Any, key: str) -> Any:
+    return raw.get(key) if isinstance(raw, Mapping) else None
+
+
+def _hidden(value: Any) -> Any:
+    """Return the section of an unknown plugin, masked, as its secrets are unknown too."""
+    if is_reference(value):
+        return dict(value)
+    if isinstance(value, Mapping):
+        return {key: _hidden(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_hidden(each) for each in value]
+    return value if value is None or isinstance(value, bool) else MASK
+
+
+def quoted(text: str) -> str:
+    """Return `text` in quotation marks; a longer one as its start, its end and its length."""
+    if len(text) <= LONGEST:
+        return f'"{_escaped(text)}"'
+    return f"{_excerpt(text, 0, 0)} ({len(text):,} characters)"
+
+
+def quoted_change(before: str, after: str) -> str:
+    """Return two texts as `"before" -> "after"`; longer ones as the parts around their difference."""
+    if max(len(before), len(after)) <= LONGEST:
+        return f"{quoted(before)} -> {quoted(after)}"
+    same = _alike(before, after)
+    same_end = _alike(before[same:][::-1], after[same:][::-1])
+    start, end = max(0, same - AROUND), max(0, same_end - AROUND)
+    lengths = f"{len(before):,} -> {len(after):,} characters"
+    return f"{_excerpt(before, start, end)} -> {_excerpt(after, start, end)} ({lengths})"
+
+
+def _alike(one: str, other: str) -> int:
+    """Return how many characters two texts have in common at their start."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((number for number, (first, second) in pairs if first != second), min(len(one), len(other)))
+
+
+def _excerpt(text: str, start: int, end: int) -> str:
+    """Return `text` without `start` and `end` characters at its ends; cut a long rest in the middle."""
+    middle = text[start : len(text) - end]
+    if len(middle) > LONGEST:
+        left_out = len(middle) - HEAD - TAIL
+        shown = f"{_escaped(middle[:HEAD])}{DOTS} {left_out:,} more {DOTS}{_escaped(middle[-TAIL:])}"
+    else:
+        shown = _escaped(middle)
+    return f'"{DOTS if start else ""}{shown}{DOTS if end else ""}"'
+
+
+def _escaped(text: str) -> str:
+    written = json.dumps(text, ensure_ascii=False)[1:-1]
+    return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in written)

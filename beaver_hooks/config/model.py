@@ -8,16 +8,13 @@ from typing import Any, Literal, TypeVar
 
 import attrs
 
-from beaver_hooks.config.agent import AgentSettings
 from beaver_hooks.config.converter import structure
-from beaver_hooks.config.error_source import located_in
-from beaver_hooks.config.paths import child
-from beaver_hooks.config.provider import ProviderSettings
-from beaver_hooks.config.sections import SectionOwners, check_claims, check_known
-from beaver_hooks.config.small_model import SmallModelSettings
+from beaver_hooks.config.paths import child, located_in, meant_or_known
+from beaver_hooks.config.provider import ProviderSettings, SmallModelSettings
 from beaver_hooks.config.type_hints import hidden, rest
-from beaver_hostspecs import ConfigurationError
-from beaver_hostspecs.settings import at_least, between, distinct, positive, setting
+from beaver_hostspecs import ConfigurationError, Trust
+from beaver_hostspecs.distributions import install_command
+from beaver_hostspecs.settings import at_least, between, distinct, one_of, positive, setting
 
 Mode = Literal["curated", "hybrid", "memory_gateway"]
 Section = Mapping[str, Any]
@@ -25,6 +22,11 @@ FAIL_CLOSED = "failClosed"
 """The key in `plugins.<name>` that belongs to the host; all other keys belong to the plugin."""
 
 T = TypeVar("T")
+
+SYSTEM_PROMPT = "You are a helpful assistant. Answer in the user's language, and say so when you do not know something."
+
+MEMORIES = ("curated", "gateway", "local", "server")
+"""The plugins of this project, by name. Each is a distribution of its own, `beaver-hooks-<name>`."""
 
 
 @attrs.frozen(kw_only=True)
@@ -119,6 +121,87 @@ class Plugins:
             for name, section in self.sections.items()
             if set(section) != {FAIL_CLOSED}
         }
+
+
+@attrs.frozen(kw_only=True)
+class AgentSettings:
+    """The section `agent`."""
+
+    system_prompt: str = setting(
+        default=SYSTEM_PROMPT, help="the start of the system prompt; plugins add their rules and blocks to it"
+    )
+    trust: str = setting(
+        default=Trust.FULL.value,
+        help="how far memory trusts the agent's user; a run may lower it",
+        validator=one_of(*(each.value for each in Trust)),
+    )
+    max_tool_rounds: int = setting(
+        default=8, help="how often the model may ask for tools before its turn ends", validator=between(1, 100)
+    )
+    history_messages: int = setting(
+        default=50, help="how many messages of the session the model gets", validator=between(0, 10_000)
+    )
+    store_secrets: bool = setting(
+        default=False,
+        help="whether stored sessions keep the passwords and keys that were said; else later turns see a mask",
+    )
+    skills: tuple[str, ...] = setting(
+        default=(), help="names of the skills that are active in every run", validator=distinct()
+    )
+    skill_folders: tuple[Path, ...] = setting(
+        default=(), help="folders whose subfolders hold a SKILL.md each; the first one wins", validator=distinct()
+    )
+    tool_output_characters: int = setting(
+        default=20_000, help="characters of a tool's output that the model gets", validator=between(100, 1_000_000)
+    )
+
+
+@attrs.frozen(kw_only=True)
+class SectionOwners:
+    """The sections that plugins read, and the names of the plugins.
+
+    Attributes:
+        claimed: the plugin that reads a section, by the path of the section.
+        ignored: names of plugins whose sections may stay unread.
+        installed: names of all installed plugins.
+    """
+
+    claimed: Mapping[str, str]
+    ignored: Collection[str]
+    installed: Collection[str]
+
+
+def check_claims(path: str, claims: SectionOwners) -> str | None:
+    """Return the fault of a section at `path`, or `None` if it may stay."""
+    root, _, name = path.partition(".")
+    if path in claims.claimed or name in claims.ignored:
+        return None
+    if name in claims.installed:
+        return _elsewhere(name, claims)
+    if root == "memory":
+        return _no_memory(name, claims)
+    return check_known(name, claims)
+
+
+def check_known(name: str, claims: SectionOwners) -> str | None:
+    """Return the fault of a plugin's name, or `None` for a plugin that is installed or may be missing."""
+    if name in {*claims.ignored, *claims.installed, *claims.claimed.values()}:
+        return None
+    return f"no plugin of that name is installed{meant_or_known(name, claims.installed, 'installed plugins')}"
+
+
+def _elsewhere(name: str, claims: SectionOwners) -> str:
+    theirs = [path for path, plugin in claims.claimed.items() if plugin == name]
+    if theirs:
+        return f"the settings of the plugin `{name}` belong in `{theirs[0]}`"
+    return f"the plugin `{name}` has no settings"
+
+
+def _no_memory(name: str, claims: SectionOwners) -> str:
+    if name in MEMORIES:
+        return f"no plugin named `{name}` is installed; run: {install_command(f'beaver-hooks-{name}')}"
+    claimed = [path.removeprefix("memory.") for path in claims.claimed if path.startswith("memory.")]
+    return f"is not a setting{meant_or_known(name, ('mode', *MEMORIES, *claimed), 'settings')}"
 
 
 @attrs.frozen(kw_only=True)

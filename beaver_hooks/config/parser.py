@@ -9,10 +9,9 @@ from typing import Any
 import attrs
 
 from beaver_hooks.config.converter import structure
-from beaver_hooks.config.error_source import located_in
 from beaver_hooks.config.json_checks import DEEPEST, check_plain
 from beaver_hooks.config.model import FAIL_CLOSED, Config, Plugins
-from beaver_hooks.config.paths import child, printable
+from beaver_hooks.config.paths import child, located_in, printable
 from beaver_hostspecs import ConfigurationError
 from beaver_toolkit.files import NotRegular, open_regular
 from beaver_toolkit.strict_json import InvalidJson, loads

@@ -6,9 +6,8 @@ from typing import Any
 
 import attrs
 
-from beaver_hooks.config.entries import NO_CLASSES, Classes, Entry, entries_of
+from beaver_hooks.config.entries import NO_CLASSES, Classes, Entry, entries_of, quoted_change
 from beaver_hooks.config.paths import printable
-from beaver_hooks.config.quotes import quoted_change
 
 
 @attrs.frozen(kw_only=True)

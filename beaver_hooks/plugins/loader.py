@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
-from beaver_hooks.config.suggestions import meant_or_known
+from beaver_hooks.config.paths import meant_or_known
 from beaver_hooks.file_trust import StateFiles
 from beaver_hooks.options import Options
-from beaver_hooks.plugins.contract_checks import HOOKS
+from beaver_hooks.plugins.contract_checks import HOOKS, check_info
 from beaver_hooks.plugins.entry_points import Rivals, install_command
 from beaver_hooks.plugins.hook_calls import Calls, Result
-from beaver_hooks.plugins.plan import Plan
-from beaver_hooks.plugins.plugin_info import check_info
+from beaver_hooks.plugins.modes import Plan
 from beaver_hooks.plugins.registry import Implementation, Member, Registry
 from beaver_hooks.plugins.sync_hooks import ask, contained, misanswered, several
 from beaver_hooks.receipts.recorder import Recorder
@@ -142,9 +141,9 @@ class Loader:
             cause = error if error.__cause__ is None else error.__cause__
             off = isinstance(error, PluginTurnedOff)
             self._recorder.health.out_of_service(name, state="disabled" if off else "unavailable", reason=reason)
-            facts = {"reason": reason, "error": type_name(cause)}
             event = "plugin_turned_off" if off else "plugin_unavailable"
-            self._recorder.event(event, facts, plugin=name, loudly=not off)
+            facts = {"error": type_name(cause)}
+            self._recorder.event(event, facts, plugin=name, loudly=not off, sentence=reason)
             raise
 
     async def _check_wanted(self, member: Member) -> None:
@@ -210,7 +209,7 @@ class Loader:
                 # A link, or writable by all users: the plugin's state would go to the wrong place.
                 raise PluginUnavailable(str(error), plugin=name) from error
             # The plugin may need no state. If it does, its own writing fails, and it reports that.
-            self._recorder.event("plugin_folder_unusable", {"reason": str(error)}, plugin=name, loudly=True)
+            self._recorder.event("plugin_folder_unusable", plugin=name, loudly=True, sentence=str(error))
             return wanted
 
     def _settings(self, name: str, info: PluginInfo) -> object:

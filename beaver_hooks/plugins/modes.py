@@ -1,5 +1,7 @@
 """The memory modes, which are presets over registration. The host knows nothing else of memory."""
 
+from collections.abc import Collection
+
 import attrs
 
 from beaver_hooks.config import Config, Mode
@@ -50,3 +52,36 @@ def preset_for(options: Options) -> Preset:
     named = options.entry_points
     chosen = preset_of(options.config) if named is None else with_choices(Preset(required=named), options.config)
     return attrs.evolve(chosen, fail_closed=chosen.fail_closed | options.fail_closed)
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """The plugins to load.
+
+    Attributes:
+        names: the entry points to load, in order: required ones first, then by name.
+        missing: required plugins that are not installed.
+        disabled: plugins that are left out, with the reason.
+        preset: the required and the fail-closed plugins.
+        mode: the memory mode, or `None` for a host without one.
+    """
+
+    names: tuple[str, ...]
+    missing: tuple[str, ...]
+    disabled: dict[str, str]
+    preset: Preset
+    mode: str | None = None
+
+
+def make_plan(*, installed: Collection[str], preset: Preset, disabled: Collection[str], mode: str | None) -> Plan:
+    """Return the plan: all installed plugins except those that the mode blocks or the configuration disables."""
+    left_out = {name: f"the memory mode `{mode}` blocks it" for name in preset.blocked if name in installed}
+    left_out |= dict.fromkeys(disabled, "`plugins.disabled` names it")
+    wanted = [name for name in installed if name not in left_out]
+    return Plan(
+        names=tuple(sorted(wanted, key=lambda name: (name not in preset.required, name))),
+        missing=tuple(sorted(preset.required - set(wanted))),
+        disabled=left_out,
+        preset=preset,
+        mode=mode,
+    )

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from beaver_hooks.config import Config
 from beaver_hooks.config.type_hints import settings_fields
 from beaver_hooks.log import make_log
+from beaver_hooks.plugins.contract_checks import check_info
 from beaver_hooks.plugins.entry_points import Rivals, installed
 from beaver_hooks.plugins.modes import preset_of
-from beaver_hooks.plugins.plugin_info import check_info
 from beaver_hooks.plugins.registry import Registry
 from beaver_hooks.plugins.sync_hooks import ask, contained
 from beaver_hostspecs import ConfigurationError, PluginError, PluginInfo, PluginRefused

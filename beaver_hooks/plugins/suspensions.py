@@ -10,8 +10,7 @@ from functools import partial
 
 import attrs
 
-from beaver_hooks.plugins.deadlines import HookDeadlines
-from beaver_hooks.plugins.hook_calls import Call, Category
+from beaver_hooks.plugins.hook_calls import Call, Category, HookDeadlines
 from beaver_hooks.plugins.registry import Member
 from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.receipts import Decision

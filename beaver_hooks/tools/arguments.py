@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
-from beaver_hooks.tools.result_text import one_line
+from beaver_hooks.tools.outcomes import one_line
 from beaver_hostspecs import thaw
 from beaver_toolkit.strict_json import InvalidJson, is_utf8, loads, repeated_keys
 

@@ -10,11 +10,18 @@ from typing import Any
 
 import attrs
 
-from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.config.paths import did_you_mean
 from beaver_hooks.host import Host
 from beaver_hooks.tools.arguments import BrokenSchemaError, UnfitArgumentsError, check_arguments, parse_arguments
-from beaver_hooks.tools.outcomes import BuiltInTool, ToolCall, ToolOutcome
-from beaver_hooks.tools.result_text import describe_error, one_line, render_error, render_output
+from beaver_hooks.tools.outcomes import (
+    BuiltInTool,
+    ToolCall,
+    ToolOutcome,
+    describe_error,
+    one_line,
+    render_error,
+    render_output,
+)
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import Caller, Tool, thaw
 from beaver_hostspecs.naming import type_name

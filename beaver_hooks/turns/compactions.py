@@ -12,8 +12,7 @@ from typing import Literal, TypedDict
 
 import attrs
 
-from beaver_hooks.plugins.deadlines import HookDeadlines
-from beaver_hooks.plugins.hook_calls import Calls, Category
+from beaver_hooks.plugins.hook_calls import Calls, Category, HookDeadlines
 from beaver_hooks.plugins.registry import Implementation, Member, Registry
 from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.recorder import Recorder

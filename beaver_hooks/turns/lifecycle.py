@@ -16,16 +16,13 @@ from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.receipts import Decision, Receipt
 from beaver_hooks.receipts.recorder import TRUST, Recorder
 from beaver_hooks.turns.admission import Admission
-from beaver_hooks.turns.background import BackgroundCalls
-from beaver_hooks.turns.backlog import Job
+from beaver_hooks.turns.background import BackgroundCalls, Job
 from beaver_hooks.turns.context import Answers, Block, Recall, UnrenderableError, compose
 from beaver_hooks.turns.echo_filter import InjectedMemory
-from beaver_hooks.turns.fields import TurnFields
-from beaver_hooks.turns.ids import is_ours, new_turn_id
+from beaver_hooks.turns.fields import TurnFields, checked, is_ours, new_turn_id
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hooks.turns.open_turns import OpenTurns
 from beaver_hooks.turns.results import RecallCheck
-from beaver_hooks.turns.validation import checked
 from beaver_hostspecs import Answer, DropReason, HostNotOpen, InvalidTurn, Message, ToolResult, Turn, TurnClosed
 from beaver_hostspecs.rendering import check_boundary
 
@@ -196,8 +193,8 @@ class Turns:
                 parts[each.name].enter(OFF)
             opened.members = ()
         for each in opened.members:
-            if withheld := self._admission.withheld(each, turn):
-                parts[each.name].enter(Decision(gate=TRUST, verdict="not_offered", reason=", ".join(withheld)))
+            for tool in self._admission.withheld(each, turn):
+                parts[each.name].enter(Decision(gate=TRUST, verdict="not_offered", reason=tool))
                 self._recorder.trust_left_out(each.name, turn.trust)
 
     def _admitted(self, opened: OpenTurn) -> list[Implementation]:
@@ -267,8 +264,6 @@ class Turns:
                 self._calls.abandon(call)
         builder.closed = self._clock.now()
         builder.reason = arguments.get("reason")
-        if (answer := arguments.get("answer")) is not None:
-            builder.private.hear(answer.text)
         self._enqueue(opened, hook, arguments)
         name = "turn_dropped" if builder.reason else "turn_committed"
         facts = {"reason": builder.reason and builder.reason.value, "plugins": len(opened.members)}

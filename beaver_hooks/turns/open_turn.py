@@ -10,8 +10,7 @@ from beaver_hooks.plugins.registry import Member
 from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.receipts import Receipt
 from beaver_hooks.turns.context import PluginHint, Recall, ReferenceMessage
-from beaver_hooks.turns.fields import ToolFields
-from beaver_hooks.turns.validation import checked
+from beaver_hooks.turns.fields import ToolFields, checked
 from beaver_hostspecs import Answer, DropReason, InvalidTurn, Message, Turn
 
 if TYPE_CHECKING:

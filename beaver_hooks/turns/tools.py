@@ -4,23 +4,25 @@ They run as hooks do: in a task of their own, behind a deadline, cancelled and a
 hook's failure, theirs is recorded and then raised to the caller.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import attrs
 
-from beaver_hooks.plugins.deadlines import HookDeadlines
-from beaver_hooks.plugins.hook_calls import Calls, Category, Result
+from beaver_hooks.plugins.hook_calls import Calls, Category, HookDeadlines, Result
 from beaver_hooks.plugins.registry import Implementation, Member, Registry
 from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.receipts.reports import HostReport
 from beaver_hooks.turns.admission import Admission
+from beaver_hooks.turns.lifecycle import Turns
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hooks.turns.results import ResultCheck
 from beaver_hostspecs import (
     BeaverError,
     Caller,
+    Clock,
     Command,
     CommandContext,
     InvalidTurn,
@@ -31,6 +33,8 @@ from beaver_hostspecs import (
     freeze,
 )
 from beaver_hostspecs.naming import type_name
+
+EVENT = "tool_used"
 
 
 @attrs.frozen(kw_only=True)
@@ -159,3 +163,38 @@ def _what_to_raise(result: Result, category: Category) -> Exception:
         " show the details"
     )
     return PluginFailed(message, plugin=call.plugin)
+
+
+@attrs.frozen(kw_only=True)
+class StandaloneTools:
+    """The tools of the plugins that are in service."""
+
+    turns: Turns
+    offers: Offers
+    recorder: Recorder
+    clock: Clock
+
+    async def use(self, turn: Turn, name: str, arguments: Mapping[str, Any]) -> object:
+        """Run a tool and return its result; raises the errors of `Offers.run_tool`."""
+        opened = self.turns.unentered(turn)
+        builder = opened.builder
+        given = freeze(arguments)
+        owner = next((each for each in opened.members if any(tool.name == name for tool in each.tools)), None)
+        ended = "failed"
+        try:
+            value = await self.offers.run_tool(opened, name, given)
+            ended = "returned"
+        except asyncio.CancelledError:
+            ended = "cancelled"
+            raise
+        finally:
+            # Later reports become audit events of their own.
+            builder.closed = self.clock.now()
+            if owner is not None:
+                self._write_down(builder, owner.name, name, ended)
+        return value
+
+    def _write_down(self, builder: ReceiptBuilder, plugin: str, tool: str, ended: str) -> None:
+        hook = f"tool:{tool}"
+        facts = {"tool": tool, "ended": ended, **builder.plugins[plugin].facts(hook)}
+        self.recorder.event(EVENT, facts, builder=builder, plugin=plugin, hook=hook)

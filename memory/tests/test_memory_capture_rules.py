@@ -292,6 +292,12 @@ def test_confidence_follows_the_features():
     assert Features(substance=1, own_substance=1, own=1, event=1, moment=1, name=1).confidence > 0.9
 
 
+def test_a_message_of_little_confidence():
+    """A message whose features do not reach the least confidence is not kept, and is without such a bound."""
+    said = [Utterance(text="The weather looks rather nice this afternoon.")]
+    assert [0, 1] == [len(each.extract(said).candidates) for each in (RULES, RuleExtractor(least_confidence=0))]
+
+
 @given(st.lists(st.text(max_size=300), max_size=4))
 def test_any_text(texts):
     """Any texts give candidates within the bounds, each from a text that was given."""

@@ -367,8 +367,7 @@ def test_a_memory_that_cannot_rank_by_tokens_says_so(reranker):
     why = asked(found.engine, "cat").not_reranked
     found.engine.close()
 
-    remedy = "run `beaver memory embedder install e5-small`, or set memory.local.recall.reranker to `none`"
-    facts = {"reranker": "tokens", "provider": "none", "category": "no_token_vectors", "remedy": remedy}
+    facts = {"reranker": "tokens", "provider": "none", "category": "no_token_vectors"}
     wanted = ([("memory_reranker_unavailable", facts)], ("reranker_no_token_vectors",), "no_token_vectors")
     assert (wanted if reranker == "tokens" else ([], (), None)) == (report.events, services.troubles.now, why)
 

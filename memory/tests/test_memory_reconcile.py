@@ -265,15 +265,16 @@ def test_each_pattern_is_searched_from_few_places(language):
 
 
 def test_a_model_sees_numbers_and_clipped_texts_only():
-    """The question to a model holds no id, no owner and no store, and at most so much of each text."""
+    """The question to a model numbers the candidates, and holds no id, owner or store, and at most so much of each text."""
     memories = Memories(answer("ADD"))
-    memories.say("cat " * 1_000)
-    memories.say("cat and dog")
-    shown = json.loads(memories.asked[0].split("\n\n", 1)[1])
+    for text in ("cat " * 1_000, "cat and dog", "cat and bird"):
+        memories.say(text)
+    first, second = (json.loads(each.split("\n\n", 1)[1]) for each in memories.asked)
 
-    text = shown["candidates"][0].pop("text")
-    assert {"new": "cat and dog", "candidates": [{"index": 0}]} == shown
+    text = first["candidates"][0].pop("text")
+    assert {"new": "cat and dog", "candidates": [{"index": 0}]} == first
     assert (LONGEST_TEXT, True) == (len(text), text.endswith("…"))
+    assert [0, 1] == [each["index"] for each in second["candidates"]]
 
 
 @pytest.mark.parametrize(

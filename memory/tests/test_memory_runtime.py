@@ -107,6 +107,7 @@ async def test_a_recall_returns_memories_that_fit(place, runtime):
     whale, tea = "The blue whale sings.", "Ann likes tea."
     assert ({whale}, {whale, tea}, set()) == (await found("whale"), await found(" "), await found("zebra"))
     assert {whale} == await found("whale", minimum_score=0.5)
+    assert [1, 2] == [len(await found(" ", limit=limit)) for limit in (1, 2)]
 
 
 async def test_no_operation_shows_the_memories_of_another_owner(place, runtime):
@@ -198,7 +199,7 @@ async def test_a_list_says_whether_there_are_more(place, runtime):
 
 async def test_a_projection_is_bounded(place, runtime):
     """The text of a projection is no longer than the request says, and names the memories that have no room."""
-    await write(runtime, "The whale sings.", f"The whale {'swims ' * 100}")
+    await write(runtime, "The whale sings.", f"The whale {'swims ' * 100}", "Ann likes tea.")
     whole = await runtime.project(requests.ProjectionRequest(user_query="whale", visible=place.sees()))
     short = await runtime.project(
         requests.ProjectionRequest(user_query="whale", visible=place.sees(), system_max_len=120)

@@ -126,7 +126,7 @@ def test_the_health_of_a_memory_that_lost_commits(crashed, tmp_path):
         return COUNT - len(found.memories), report.events, report.degradations
 
     lost, events, degradations = asyncio.run(reported())
-    told = [("memory_commits_missing", {"commits": lost, "remedy": "run `beaver memory check`"})]
+    told = [("memory_commits_missing", {"commits": lost})]
 
     assert lost
     assert (told, ["commits_missing"]) == (events, degradations)

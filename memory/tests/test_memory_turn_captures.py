@@ -149,7 +149,8 @@ def test_turns_in_a_batch(process):
     question = Utterance(text="Where does your sister live?", voice="assistant", turn="t1", is_context=True)
     process.put("Hello.", question)
     process.put(question, SISTER, turn="t2")
-    assert [("stored", "")] == process.capture(limit=2)
+    reports = process.turns.capture(HERE, limit=2)
+    assert [["stored"]] == [[each.outcome for each in report.items] for report in reports]
 
 
 def failing(monkeypatch, error, words=""):

@@ -19,14 +19,12 @@ import mcp_types as types
 from beaver_hooks import Host
 from beaver_hooks.adapters import mcp_server
 from beaver_hooks.adapters.mcp_server import MemoryServer, Wire, serve_http, serve_stdio
-from beaver_hooks.adapters.mcp_server.gate import Gate
 from beaver_hooks.adapters.mcp_server.http import HttpPlace, is_loopback, make_app
 from beaver_hooks.adapters.mcp_server.identity import Identity
-from beaver_hooks.adapters.mcp_server.schemas import UnusableSchemaError, input_schema
 from beaver_hooks.adapters.mcp_server.standard_streams import LinesIn, TextOut, lent
 from beaver_hooks.adapters.mcp_server.texts import clean_all
-from beaver_hooks.adapters.mcp_server.token import find_token
-from beaver_hooks.adapters.mcp_server.tools import _strict
+from beaver_hooks.adapters.mcp_server.token import Gate, find_token
+from beaver_hooks.adapters.mcp_server.tools import UnusableSchemaError, _strict, input_schema
 from beaver_hooks.tools.arguments import UnfitArgumentsError
 from beaver_hostspecs import AuditUnavailable, CommandContext, ConfigurationError, HostMisused, Scope, Secret, Trust
 

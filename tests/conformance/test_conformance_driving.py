@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from beaver_hostspecs import Contribution, Deadlines, PluginInfo, Reference, Trust, hookimpl
 from beaver_hostspecs.conformance import PluginCard, PluginHarness
+from beaver_hostspecs.conformance.plugins.deadlines import interrupt
 from beaver_hostspecs.conformance.plugins.driver import BOUNDARY, DEFAULT_SECONDS, made, started, texts_of
 from beaver_hostspecs.conformance.plugins.hook_reader import HOOKS, faults_of, hooks_of
-from beaver_hostspecs.conformance.plugins.interruption import interrupt
 from beaver_hostspecs.conformance.plugins.offers import command_tries, tool_tries
 from beaver_hostspecs.contributions import Hint
 from beaver_hostspecs.rendering import check_boundary

@@ -11,7 +11,7 @@ from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
 from beaver_hooks.plugins.hook_calls import Call
 from beaver_hooks.receipts.receipt_builder import PluginReceiptBuilder, ReceiptBuilder
-from beaver_hooks.turns.backlog import Job
+from beaver_hooks.turns.background import Job
 from beaver_hostspecs import Turn, hookimpl
 from beaver_hostspecs.testing import FrozenClock
 

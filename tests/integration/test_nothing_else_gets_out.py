@@ -25,7 +25,7 @@ from beaver_hostspecs import (
     hookimpl,
 )
 from beaver_hostspecs.testing import Fault, FaultError, FaultPlugin, RecordingPlugin
-from beaver_hostspecs.testing.clocks import NOON
+from beaver_hostspecs.testing.factories import NOON
 
 WORDS = "what nobody but the user may read"
 """Content: no error may show it. It is no secret, so that no scrubber hides that it was shown."""

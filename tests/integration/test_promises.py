@@ -21,7 +21,7 @@ from beaver_hostspecs import (
     hookimpl,
 )
 from beaver_hostspecs.testing import FaultPlugin, RecordingPlugin, fault_cases
-from beaver_hostspecs.testing.clocks import NOON
+from beaver_hostspecs.testing.factories import NOON
 from beaver_hostspecs.testing.hooked import PLAIN_HOOKS
 
 PROMPT = "Where was the treaty signed?"

@@ -7,9 +7,9 @@ import httpcore
 import name_lookups
 import pytest
 
-from beaver_toolkit import http_backend
+from beaver_toolkit import http
 from beaver_toolkit.dns import Resolver, look_up
-from beaver_toolkit.http_backend import Backend, connect_first
+from beaver_toolkit.http import Backend, connect_first
 
 lookups = pytest.fixture(name="lookups")(name_lookups.patched)
 
@@ -57,7 +57,7 @@ def test_a_name_that_cannot_be_written():
 
 async def test_an_address_that_takes_its_time(monkeypatch):
     """After a pause the next one is tried as well; the first that answers wins, and the others are closed."""
-    monkeypatch.setattr(http_backend, "PAUSE", 0.0)
+    monkeypatch.setattr(http, "PAUSE", 0.0)
     made, going = [], asyncio.Event()
 
     async def connect(address):
@@ -77,7 +77,7 @@ async def test_an_address_that_takes_its_time(monkeypatch):
 
 async def test_an_address_that_answers_after_another_has_failed(monkeypatch):
     """Where the last address fails, those before it may still answer."""
-    monkeypatch.setattr(http_backend, "PAUSE", 0.0)
+    monkeypatch.setattr(http, "PAUSE", 0.0)
     failed = asyncio.Event()
 
     async def connect(address):

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from beaver_hostspecs import Secret
 from beaver_hostspecs.scrubbing import Scrubber
 from beaver_toolkit.redaction import numbers, rule_set
-from beaver_toolkit.redaction.held_secrets import HeldSecrets
 from beaver_toolkit.redaction.randomness import is_random, is_varied
-from beaver_toolkit.redaction.redactor import Finding, Policy, Redacted, Redactor
+from beaver_toolkit.redaction.redactor import Finding, HeldSecrets, Policy, Redacted, Redactor
 from beaver_toolkit.redaction.rule_set import BYTES_PER_CANDIDATE, FEW
 from beaver_toolkit.redaction.vendors import TOKENS, kind_of
 

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from beaver_hooks.adapters.mcp_server.http import HttpPlace, serve_http
     from beaver_hooks.adapters.mcp_server.identity import Identity
     from beaver_hooks.adapters.mcp_server.recorded_answers import RecordedAnswers
-    from beaver_hooks.adapters.mcp_server.server import MemoryServer
+    from beaver_hooks.adapters.mcp_server.server import MemoryServer, serve_stdio
     from beaver_hooks.adapters.mcp_server.standard_streams import Wire, wire
-    from beaver_hooks.adapters.mcp_server.stdio import serve_stdio
     from beaver_hooks.adapters.mcp_server.token import Token, find_token
 
 __all__ = [

@@ -10,8 +10,8 @@ import attrs
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 
-from beaver_hooks.adapters.mcp_server.gate import App, Gate
 from beaver_hooks.adapters.mcp_server.server import MemoryServer
+from beaver_hooks.adapters.mcp_server.token import App, Gate
 from beaver_hostspecs import HostMisused, Secret
 
 PATH = "/mcp"

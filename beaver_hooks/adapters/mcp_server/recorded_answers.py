@@ -21,7 +21,7 @@ import attrs
 from beaver_hooks import __version__
 from beaver_hooks.adapters.mcp_server.identity import Identity
 from beaver_hooks.config import LoadedConfig
-from beaver_hooks.config.confirmations import record_path
+from beaver_hooks.config.trust import record_path
 from beaver_toolkit.files import replace, sweep
 
 FOLDER = "mcp-answers"

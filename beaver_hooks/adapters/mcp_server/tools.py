@@ -8,16 +8,17 @@ import mcp_types as types
 from mcp import MCPError
 
 from beaver_hooks.adapters.mcp_server.identity import Identity
-from beaver_hooks.adapters.mcp_server.schemas import UnusableSchemaError, input_schema
-from beaver_hooks.adapters.mcp_server.texts import clean
-from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.adapters.mcp_server.texts import clean, clean_all
+from beaver_hooks.config.paths import did_you_mean
 from beaver_hooks.host import Host
 from beaver_hooks.tools import ToolBox
 from beaver_hooks.tools.arguments import BrokenSchemaError, UnfitArgumentsError, check_arguments, parse_arguments
 from beaver_hooks.tools.box import OUTPUT_CHARACTERS
-from beaver_hooks.tools.result_text import describe_error, one_line, render_output
-from beaver_hostspecs import Tool
+from beaver_hooks.tools.outcomes import describe_error, one_line, render_output
+from beaver_hostspecs import Tool, thaw
 from beaver_hostspecs.naming import type_name
+
+EMPTY: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 
 class Tools:
@@ -113,3 +114,32 @@ def _answer(text: str) -> types.CallToolResult:
 
 def _failed(problem: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=clean(problem))], is_error=True)
+
+
+class UnusableSchemaError(Exception):
+    """The protocol has no form for the parameters; one such tool would cost a client the whole list."""
+
+
+def input_schema(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON Schema in the form of the protocol: of an object, with an explicit `type`.
+
+    Raises:
+        UnusableSchemaError: the schema describes no object, or its outermost level is no JSON Schema.
+    """
+    plain: Any = clean_all(thaw(parameters))
+    schema: dict[str, Any] = {"type": "object", **plain} if plain else dict(EMPTY)
+    if schema["type"] != "object" or not (_has_properties(schema) and _has_required(schema)):
+        raise UnusableSchemaError
+    if not isinstance(schema.get("$schema", ""), str):
+        raise UnusableSchemaError
+    return schema
+
+
+def _has_properties(schema: Mapping[str, Any]) -> bool:
+    properties = schema.get("properties", {})
+    return isinstance(properties, dict) and all(isinstance(each, dict | bool) for each in properties.values())
+
+
+def _has_required(schema: Mapping[str, Any]) -> bool:
+    required = schema.get("required", [])
+    return isinstance(required, list) and all(isinstance(each, str) for each in required)

@@ -21,9 +21,8 @@ import httpx
 from beaver_hooks.agent.errors import ProviderError
 from beaver_hooks.agent.messages import ChatMessage, Completion, OnDelta
 from beaver_hooks.agent.providers import faults
-from beaver_hooks.agent.providers.openai_stream import StreamedCompletion
+from beaver_hooks.agent.providers.openai_stream import EventDecoder, StreamedCompletion
 from beaver_hooks.agent.providers.openai_wire import parse_completion, request_body
-from beaver_hooks.agent.providers.sse import EventDecoder
 from beaver_hooks.config.provider import ProviderSettings
 from beaver_hostspecs import Clock, Secret, SystemClock
 from beaver_toolkit.http import BoundedTransport, PlainClient, tls_context

@@ -7,6 +7,11 @@
    cut.
 """
 
+import codecs
+import io
+import re
+from collections.abc import Iterator
+
 import attrs
 
 from beaver_hooks.agent.messages import Completion, Usage
@@ -23,6 +28,9 @@ from beaver_hooks.agent.providers.openai_wire import (
 from beaver_hooks.tools.outcomes import ToolCall
 
 _END = "[DONE]"
+
+_INVALID = re.compile("[\udc80-\udcff]")
+"""Invalid bytes as the decoder returns them, so that the events before them are not lost."""
 
 
 @attrs.define(kw_only=True)
@@ -110,3 +118,37 @@ class StreamedCompletion:
             self._calls.append(call)
         if fragment.get("function") is not None:
             call.add(as_object(fragment["function"], "`function`"))
+
+
+class EventDecoder:
+    """Turns bytes into the data of events. The same bytes give the same events, with any split."""
+
+    def __init__(self) -> None:
+        text = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
+        self._decoder = io.IncrementalNewlineDecoder(text, translate=True)
+        self._partial: list[str] = []
+        self._data: list[str] = []
+
+    def feed(self, received: bytes) -> Iterator[str]:
+        """Yield the data of every event that `received` completes. Consume all of it before the next call.
+
+        Raises:
+            ProviderError: the bytes are not UTF-8.
+        """
+        *ends, rest = self._decoder.decode(received).split("\n")
+        for end in ends:
+            line = "".join((*self._partial, end))
+            self._partial.clear()
+            yield from self._event(line)
+        self._partial.append(rest)
+
+    def _event(self, line: str) -> Iterator[str]:
+        """Yield the data of the event that `line` ends, if it ends one."""
+        if _INVALID.search(line):
+            raise malformed("its event stream is not UTF-8 text")
+        name, _, value = line.partition(":")
+        if name == "data":
+            self._data.append(value.removeprefix(" "))
+        elif not line and self._data:
+            event, self._data = "\n".join(self._data), []
+            yield event

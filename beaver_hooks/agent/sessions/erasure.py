@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 
 from beaver_hooks.agent.sessions import reads, writes
 from beaver_hooks.agent.sessions.database import SQL
-from beaver_hooks.agent.sessions.query import MOST_TERMS, SearchScope, all_of, one
+from beaver_hooks.agent.sessions.query import MOST_TERMS, SearchScope, all_of, one, query_terms, terms
 from beaver_hooks.agent.sessions.records import ForgetReport
 from beaver_hooks.agent.sessions.sums import DamagedMessages
-from beaver_hooks.agent.sessions.terms import query_terms, terms
 from beaver_hooks.agent.sessions.texts import decode, opening, optional_encode
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from beaver_hooks.agent.sessions.database import SQL
 from beaver_hooks.agent.sessions.records import HiddenEvent, SessionInfo
 from beaver_hooks.agent.sessions.sums import DamagedMessages, is_whole
 from beaver_hooks.agent.sessions.texts import decode, optional_decode
-from beaver_hostspecs import Message
+from beaver_hostspecs import Message, Trust
 
 if TYPE_CHECKING:
     import apsw
@@ -69,6 +69,15 @@ def events(connection: "apsw.Connection", number: int, limit: int) -> tuple[Hidd
         HiddenEvent(name=name, at=datetime.fromisoformat(at), payload=json.loads(payload))
         for name, at, payload in reversed(rows)
     )
+
+
+def begun_with(connection: "apsw.Connection", number: int) -> Trust:
+    """Return the trust in the caller who began a session.
+
+    An imported session has none. Without a user it was the owner's at the terminal; with one it may be a stranger's.
+    """
+    trust, user = connection.execute(SQL["begun_with"], (number,)).get
+    return Trust(trust) if trust else Trust.FULL if user is None else Trust.PUBLIC
 
 
 def _info(row: Sequence[Any]) -> SessionInfo:

@@ -9,7 +9,7 @@ import attrs
 from beaver_hooks.agent.errors import SessionError, UnknownSession
 from beaver_hooks.agent.sessions import erasure, reads, writes
 from beaver_hooks.agent.sessions.database import SQL, SessionDatabase
-from beaver_hooks.agent.sessions.query import SearchScope, session_term, user_term
+from beaver_hooks.agent.sessions.query import SearchScope, hits, search, session_term, user_term
 from beaver_hooks.agent.sessions.records import (
     ForgetReport,
     HiddenEvent,
@@ -19,7 +19,6 @@ from beaver_hooks.agent.sessions.records import (
     Session,
     SessionInfo,
 )
-from beaver_hooks.agent.sessions.search import hits, search
 from beaver_hooks.agent.sessions.sums import DamagedMessages
 from beaver_hooks.agent.sessions.texts import checked_id, given_title, kept, stored_text
 from beaver_hooks.agent.sessions.transfer import Incoming
@@ -78,7 +77,7 @@ class Work:
         number, owner = found
         if user != owner:
             return "was started without a user" if owner is None else "belongs to another user"
-        return None if trust.reaches(writes.begun_with(self._connection, number)) else "was started with more trust"
+        return None if trust.reaches(reads.begun_with(self._connection, number)) else "was started with more trust"
 
     def resume(self, session: str, limit: int) -> Resumed:
         """Return a session for its next turn without adding it."""
@@ -95,7 +94,7 @@ class Work:
 
     def trust(self, session: str) -> Trust:
         """Return the trust in the caller who began a session."""
-        return writes.begun_with(self._connection, self._find(session)[0])
+        return reads.begun_with(self._connection, self._find(session)[0])
 
     def add_event(self, session: str, name: str, payload: Mapping[str, object], now: datetime) -> None:
         """Add a hidden event."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import attrs
 from attrs import field
 
-from beaver_hooks.cli import colours
+from beaver_hooks.cli import terminal
 from beaver_hooks.cli.codes import FOUND
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.cli.text_format import counted, filled
@@ -80,7 +80,7 @@ def report(findings: Sequence[Finding], *, as_json: bool) -> None:
         show(json.dumps({"ok": not exit_code(findings), "findings": found}))
         return
     for each in findings:
-        show("\n".join(_lines(each)), paint=colours.level)
+        show("\n".join(_lines(each)), paint=terminal.level)
     show(f"\n{_sum(findings)}")
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from beaver_hooks.audit.key import KEY_FILE, make_key, read_key
 from beaver_hooks.config import LoadedConfig
 from beaver_hooks.config.locations import FOLDER, VARIABLE, home_folder
-from beaver_hooks.config.ownership import record_made, was_made_here
 from beaver_hooks.config.paths import printable
+from beaver_hooks.config.trust import record_made, was_made_here
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import ConfigurationNotTrusted
 

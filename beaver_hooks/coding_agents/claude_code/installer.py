@@ -18,8 +18,8 @@ import attrs
 
 from beaver_hooks.coding_agents.claude_code import client
 from beaver_hooks.coding_agents.claude_code.settings import EVENTS, command, is_empty, put_in, take_out
-from beaver_hooks.config.confirmations import record_path
 from beaver_hooks.config.paths import printable
+from beaver_hooks.config.trust import record_path
 from beaver_hostspecs import ConfigurationError
 from beaver_toolkit.files import open_regular, replace
 from beaver_toolkit.locks import LocksMissing, locked

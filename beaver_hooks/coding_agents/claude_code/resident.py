@@ -14,21 +14,29 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from beaver_hooks.coding_agents.claude_code.client import MAGIC, MOST_ANSWER, MOST_REQUEST, STATUS, framed, socket_path
-from beaver_hooks.coding_agents.claude_code.environment import differs
+from beaver_hooks.coding_agents.claude_code.client import (
+    MAGIC,
+    MOST_ANSWER,
+    MOST_REQUEST,
+    STATUS,
+    digests,
+    framed,
+    socket_path,
+)
 from beaver_hooks.coding_agents.claude_code.events import ClaudeCodeTurns
 from beaver_hooks.coding_agents.claude_code.folder_trust import check_folder, keep_folder, merely_found
 from beaver_hooks.coding_agents.claude_code.memory import ResidentMemory
 from beaver_hooks.coding_agents.claude_code.resident_socket import UNSUPPORTED, SocketPath, is_supported, same_user
 from beaver_hooks.config import load_config
 from beaver_hooks.config.locations import FILE, VARIABLE, find_folder
+from beaver_hooks.config.parser import read_json
 from beaver_hooks.config.trust import recorded_fingerprint
 from beaver_hooks.host import Host
 from beaver_hooks.log import LOGGER_NAME, make_log
@@ -42,6 +50,9 @@ UNASKED = 30.0
 
 READING = 10.0
 """Seconds that a client may take to send its request."""
+
+USUAL = "_API_KEY"
+"""The suffix of the variables that plugins read if the configuration names none."""
 
 
 @attrs.frozen(kw_only=True)
@@ -256,6 +267,39 @@ def _begin_log() -> None:
         found = os.fstat(sys.stderr.fileno())
         if stat.S_ISREG(found.st_mode) and found.st_size > MOST_LOG:
             os.ftruncate(sys.stderr.fileno(), 0)
+
+
+def differs(given: bytes, config: Path) -> bool:
+    """Whether a relevant variable differs from this process's.
+
+    Args:
+        given: the digests of the session's environment, as the client makes them; empty if the client sent none.
+        config: the configuration; a variable is relevant if one of its texts is the variable's name.
+    """
+    theirs, ours = _parsed(given), _parsed(digests(os.environ))
+    named = set(_texts(config))
+    changed = {name for name, _ in theirs.items() ^ ours.items()} if given else set()
+    return any(name in named or name.endswith(USUAL) for name in changed)
+
+
+def _parsed(lines: bytes) -> dict[str, str]:
+    pairs = (each.partition(" ") for each in os.fsdecode(lines).split("\n"))
+    return {name: digest for digest, _, name in pairs}
+
+
+def _texts(config: Path) -> Iterator[str]:
+    try:
+        yield from _within(read_json(config))
+    except (ConfigurationError, OSError):
+        return  # an invalid configuration names no variable
+
+
+def _within(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _within(each)
 
 
 if __name__ == "__main__":

@@ -13,12 +13,22 @@ module:MyHarness` prints the report; for a plugin, with `--plugin`.
 
 from beaver_hostspecs.conformance.cards import Card
 from beaver_hostspecs.conformance.cases import Case, Excused, Outcome, Verdict, examine, examine_all, require
-from beaver_hostspecs.conformance.harness import HostHarness, ModelCall
+from beaver_hostspecs.conformance.harness import (
+    BROKEN,
+    ECHO,
+    Ask,
+    CallTool,
+    Fail,
+    Hang,
+    HostHarness,
+    ModelCall,
+    Say,
+    Step,
+)
 from beaver_hostspecs.conformance.hosts import HOST_CASES
 from beaver_hostspecs.conformance.plugins import PLUGIN_CASES, PluginCard, PluginHarness
 from beaver_hostspecs.conformance.probes import BASE
 from beaver_hostspecs.conformance.report import Examined, as_json, as_markdown, cards_as_markdown
-from beaver_hostspecs.conformance.requests import BROKEN, ECHO, Ask, CallTool, Fail, Hang, Say, Step
 
 __all__ = [
     "BASE",

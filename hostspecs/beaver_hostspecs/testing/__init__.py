@@ -8,8 +8,7 @@
 """
 
 from beaver_hostspecs.testing.canaries import Canary, make_canary, traces
-from beaver_hostspecs.testing.clocks import FrozenClock
-from beaver_hostspecs.testing.factories import make_answer, make_compaction, make_tool_result, make_turn
+from beaver_hostspecs.testing.factories import FrozenClock, make_answer, make_compaction, make_tool_result, make_turn
 from beaver_hostspecs.testing.faults import (
     PLAIN_FAULTS,
     BareFault,
@@ -18,11 +17,8 @@ from beaver_hostspecs.testing.faults import (
     FaultPlugin,
     fault_cases,
 )
-from beaver_hostspecs.testing.files import RecordedFiles
-from beaver_hostspecs.testing.hooked import COROUTINE_HOOKS, PLAIN_HOOKS, Call, HookedPlugin
-from beaver_hostspecs.testing.recording_plugin import RecordingPlugin
-from beaver_hostspecs.testing.recording_report import RecordingReport
-from beaver_hostspecs.testing.signals import Signal
+from beaver_hostspecs.testing.hooked import COROUTINE_HOOKS, PLAIN_HOOKS, Call, HookedPlugin, Signal
+from beaver_hostspecs.testing.recordings import RecordedFiles, RecordingPlugin, RecordingReport
 
 __all__ = [
     "COROUTINE_HOOKS",

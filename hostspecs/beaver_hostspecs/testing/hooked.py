@@ -2,7 +2,8 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 import attrs
 from attrs import field
@@ -11,7 +12,6 @@ from beaver_hostspecs.freezing import freeze
 from beaver_hostspecs.markers import hookimpl
 from beaver_hostspecs.plugins import Setup
 from beaver_hostspecs.reports import Report
-from beaver_hostspecs.testing.signals import Signal
 from beaver_hostspecs.turns import Answer, Compaction, DropReason, ToolResult, Turn
 
 PLAIN_HOOKS = ("describe", "configure", "provide_tools", "provide_commands", "provide_backup", "subject_data")
@@ -141,3 +141,30 @@ class HookedPlugin(ABC):
     async def _seen(self, hook: str, count: int) -> tuple[Call, ...]:
         await self._signal.wait_until(lambda: len(self.calls_of(hook)) >= count)
         return self.calls_of(hook)
+
+
+class Signal:
+    """Wakes the tasks that wait for a condition, on any event loop, from any thread.
+
+    The host under test may run its hooks on a loop of its own, while the test waits on another one.
+    """
+
+    def __init__(self) -> None:
+        self._wakers: list[Callable[[], object]] = []
+
+    def notify(self) -> None:
+        """Make every waiting task check its condition again."""
+        for wake in tuple(self._wakers):
+            wake()
+
+    async def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Return as soon as `condition` is true; it is checked now and after each `notify`."""
+        changed = asyncio.Event()
+        wake = partial(asyncio.get_running_loop().call_soon_threadsafe, changed.set)
+        self._wakers.append(wake)
+        try:
+            while not condition():
+                await changed.wait()
+                changed.clear()
+        finally:
+            self._wakers.remove(wake)

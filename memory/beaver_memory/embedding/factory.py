@@ -144,8 +144,11 @@ def _key(provider: str, settings: EmbeddingSettings, environment: Mapping[str, s
         return _sendable(settings.api_key, "apiKey")
     value = environment.get(name, "").strip()
     if not value:
-        variable = name if _VARIABLE.fullmatch(name) else f"The variable of {PATH}.apiKeyEnv"
-        raise failure(provider, "missing_key", f"{variable} is not set", f"Set it to the credential of {provider}.")
+        variable = name if _VARIABLE.fullmatch(name) else None
+        problem = f"{variable or f'The variable of {PATH}.apiKeyEnv'} is not set"
+        error = failure(provider, "missing_key", problem, f"Set it to the credential of {provider}.")
+        error.variable = variable
+        raise error
     return _sendable(Secret(value), "apiKeyEnv")
 
 

@@ -89,7 +89,7 @@ def _postgres(location: PostgresLocation, services: RuntimeServices) -> OpenStor
             services.troubles.ended(STORE, services.report)
             return
         services.trace("memory_store_unavailable", category=error.category)
-        services.report.event("memory_store_unavailable", category=error.category, remedy=str(error))
+        services.report.event("memory_store_unavailable", category=error.category)
         services.troubles.began(STORE, error.category, services.report)
 
     store = tenant_store(location, told=told, clock=services.clock)
@@ -121,7 +121,7 @@ def _personal(profile: Profile, location: SqliteLocation, services: RuntimeServi
             services.troubles.ended(PERSONAL, services.report)
             return
         services.trace("personal_memory_unavailable", category=error.category)
-        services.report.event("memory_personal_unavailable", category=error.category, remedy=str(error))
+        services.report.event("memory_personal_unavailable", category=error.category)
         services.troubles.began(PERSONAL, error.category, services.report)
 
     store = PersonalStore(
@@ -144,7 +144,7 @@ def _damage_told(services: RuntimeServices, database: Path) -> Callable[[int], N
         mark.set()
         services.trace("memory_row_damaged", count=count)
         if count == 1:
-            services.report.event("memory_rows_damaged", remedy="run `beaver memory check`")
+            services.report.event("memory_rows_damaged")
         services.troubles.began(DAMAGE, "rows", services.report)
 
     return told
@@ -155,7 +155,7 @@ def _loss_told(services: RuntimeServices) -> Callable[[int], None]:
 
     def told(commits: int) -> None:
         services.trace("memory_commits_missing", commits=commits)
-        services.report.event("memory_commits_missing", commits=commits, remedy="run `beaver memory check`")
+        services.report.event("memory_commits_missing", commits=commits)
         services.troubles.began(COMMITS, "missing", services.report)
 
     return told

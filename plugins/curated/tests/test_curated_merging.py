@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks_curated.entries import Target
-from beaver_hooks_curated.history import OUTSIDE, Change
-from beaver_hooks_curated.merge import merge, restore
+from beaver_hooks_curated.history import OUTSIDE, Change, merge, restore
 
 ENTRIES = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=6).map(tuple)
 

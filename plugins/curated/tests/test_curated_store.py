@@ -357,7 +357,7 @@ def test_undo_refuses(make_store, add):
 
 
 def _undone(store, page, index=-1):
-    from beaver_hooks_curated.undo import without
+    from beaver_hooks_curated.history import without
 
     change = store.changes(MEMORY)[index]
     if index == -2:

@@ -12,9 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks_gateway import GatewaySettings, shared_breaker
-from beaver_hooks_gateway.breaker_file import FILE, LOCK_FILE, REASONS, from_json, read, write
 from beaver_hooks_gateway.errors import GatewayTimedOut, from_status
-from beaver_hooks_gateway.shared_breaker import SharedBreaker, change, fingerprint
+from beaver_hooks_gateway.shared_breaker import (
+    FILE,
+    LOCK_FILE,
+    REASONS,
+    SharedBreaker,
+    change,
+    fingerprint,
+    from_json,
+    read,
+    write,
+)
 from beaver_hostspecs.testing import FrozenClock
 from beaver_toolkit.breaker import CLOSED, BreakerPolicy, BreakerState
 from beaver_toolkit.locks import locked
@@ -125,7 +134,7 @@ async def test_refused_credentials_open_it(make_breaker, status):
     breaker = make_breaker()
     assert await breaker.failed(from_status("search", status))
 
-    assert "credentials refused" == await breaker.refusal()
+    assert "credentials_refused" == await breaker.refusal()
 
 
 async def test_without_a_policy_everything_passes(make_breaker, tmp_path):

@@ -5,9 +5,8 @@ import re
 import pytest
 
 from beaver_hooks_gateway import BreakerSettings, GatewayRefused, GatewaySettings
-from beaver_hooks_gateway.breaker_file import read, write
-from beaver_hooks_gateway.cli_output import ping, search, status
-from beaver_hooks_gateway.shared_breaker import fingerprint
+from beaver_hooks_gateway.cli import ping, search, status
+from beaver_hooks_gateway.shared_breaker import fingerprint, read, write
 from beaver_hooks_gateway.testing import Fault
 from beaver_hostspecs import ConfigurationError
 from beaver_hostspecs.testing import FrozenClock

@@ -12,10 +12,9 @@ import pytest
 
 from beaver_hooks_gateway import BreakerSettings, Gateway, GatewaySettings, MemoryGatewayService
 from beaver_hooks_gateway.plugin import RULE
-from beaver_hooks_gateway.references import reference_id
 from beaver_hooks_gateway.shared_breaker import make_breaker
 from beaver_hooks_gateway.testing import Fault
-from beaver_hooks_gateway.wire import Result
+from beaver_hooks_gateway.wire import Result, reference_id
 from beaver_hostspecs import (
     ConfigurationError,
     Contribution,
@@ -215,7 +214,7 @@ async def test_trust(gateway, make_service, trust, operations):
 
     assert operations == gateway.operations
     if not operations:
-        decision = ("trust", "left_out", f"a turn with trust `{trust}` is neither searched for nor added")
+        decision = ("trust", "left_out", str(trust))
         assert ([decision], []) == (recalled.decisions, recalled.degradations)
         assert [("memory_gateway_recall_skipped", {"reason": "trust"})] == told(recalled)
         assert [("memory_gateway_add_skipped", {"reason": "trust"})] == told(persisted)
@@ -267,8 +266,8 @@ async def test_refused_credentials_are_not_tried_again_and_again(gateway, make_s
     _, first = await recall(service)
     _, second = await recall(service)
 
-    assert ("memory_gateway_breaker_opened", {"category": "credentials refused", "seconds": 30.0}) == told(first)[1]
-    assert [("breaker", "skipped", "credentials refused")] == second.decisions
+    assert ("memory_gateway_breaker_opened", {"category": "credentials_refused", "seconds": 30.0}) == told(first)[1]
+    assert [("breaker", "skipped", "credentials_refused")] == second.decisions
     assert ["search"] == gateway.operations
 
 
@@ -462,7 +461,7 @@ def test_description():
 
 def test_imports():
     """The distribution imports the contract and httpx, and nothing of the host or of another plugin."""
-    code = "import sys, beaver_hooks_gateway.testing, beaver_hooks_gateway.cli_output; print(*sorted(sys.modules))"
+    code = "import sys, beaver_hooks_gateway.testing, beaver_hooks_gateway.cli; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
 
     assert {"httpx"} == {"beaver_hooks", "beaver_hooks_curated", "httpx"} & {*loaded}

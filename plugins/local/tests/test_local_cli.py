@@ -233,6 +233,7 @@ def everywhere(*_):
         ('{"title": "a",}', "it is not JSON in UTF-8; there is a trailing comma."),
         ('{"title": "a"},', "it is not JSON in UTF-8; there is a trailing comma."),
         ('{"title": "a", "importance": 7}', "`importance` has a wrong type or value."),
+        ('{"title": "a", "confidence": -0.1}', "`confidence` has a wrong type or value."),
         ('{"title": "a", "tags": "x"}', "`tags` has a wrong type or value."),
         ('{"title": "a", "created_at": "soon"}', "`created_at` must be an ISO date and time such as"),
         ('{"title": "a", "owner": "ann"}', "`owner` must be an object with `tenant` and `user`."),

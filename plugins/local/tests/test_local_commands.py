@@ -87,6 +87,7 @@ async def test_pin_and_unpin(memory, run):
     assert f"{id_} is pinned: {STABLE}" == await run("pin", str(id_), report=report)
     assert " pinned: " in await run("list")
     assert f"{id_} is no longer pinned: {STABLE}" == await run("unpin", str(id_), report=report)
+    assert " pinned: " not in await run("list")
     assert [True, False] == [facts["pinned"] for _, _, facts in report.outcomes]
 
 

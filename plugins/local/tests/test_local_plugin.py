@@ -433,11 +433,7 @@ async def test_a_key_that_is_not_set(make_host):
     (told,) = [dict(each.facts) for each in events.events if each.name == "memory_embedder_unavailable"]
 
     assert (True, "degraded", "embedder_missing_key") == (STABLE in shown(turn), health.state, health.category)
-    assert {
-        "provider": "openai",
-        "category": "missing_key",
-        "remedy": "ACME_API_KEY is not set. Set it to the credential of openai.",
-    } == told
+    assert {"provider": "openai", "category": "missing_key", "variable": "ACME_API_KEY"} == told
 
 
 async def test_a_provider_that_is_down(make_host):

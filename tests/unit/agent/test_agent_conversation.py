@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from beaver_hooks.agent.conversation import HELP, Conversation, Ended
 from beaver_hooks.agent.errors import SessionError, SkillError
 from beaver_hooks.agent.factory import EngineLoader
-from beaver_hooks.agent.providers.missing_key import MissingKeyProvider
+from beaver_hooks.agent.providers import MissingKeyProvider
 from beaver_hooks.agent.providers.offline import NOTHING
 from beaver_hooks.config import Config, LoadedConfig, Memory, Plugins
-from beaver_hooks.config.agent import AgentSettings
+from beaver_hooks.config.model import AgentSettings
 from beaver_hostspecs import Command, NotAllowed, NotOffered, SystemClock, Trust
 from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingPlugin
 

@@ -37,7 +37,7 @@ from beaver_hostspecs import (
 )
 from beaver_hostspecs.distributions import install_command
 from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingPlugin
-from beaver_hostspecs.testing.clocks import NOON
+from beaver_hostspecs.testing.factories import NOON
 
 GATEWAY = """
 import attrs

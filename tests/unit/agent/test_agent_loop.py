@@ -19,16 +19,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from beaver_hooks.agent.errors import AnswerNotStored, ProviderError, SessionError, SkillError
 from beaver_hooks.agent.factory import EngineLoader
-from beaver_hooks.agent.loop import TOOL_LIMIT, AgentLoop
+from beaver_hooks.agent.loop import TOOL_LIMIT, AgentLoop, AgentRunResult, ToolCallSummary
 from beaver_hooks.agent.messages import ChatMessage, Completion, Usage
-from beaver_hooks.agent.results import AgentRunResult, ToolCallSummary
 from beaver_hooks.agent.sessions.database import DATABASE
 from beaver_hooks.agent.skills import ActiveSkill, activation_text
 from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import Config
-from beaver_hooks.config.agent import SYSTEM_PROMPT, AgentSettings
 from beaver_hooks.config.loader import LoadedConfig
-from beaver_hooks.config.model import HostSettings, Memory, Plugins
+from beaver_hooks.config.model import SYSTEM_PROMPT, AgentSettings, HostSettings, Memory, Plugins
 from beaver_hooks.tools.outcomes import ToolCall
 from beaver_hooks_curated.plugin import RULE
 from beaver_hostspecs import (
@@ -43,7 +41,7 @@ from beaver_hostspecs import (
 )
 from beaver_hostspecs.rendering import render_references
 from beaver_hostspecs.testing import Fault, FaultError, FaultPlugin, FrozenClock, RecordingPlugin
-from beaver_hostspecs.testing.clocks import NOON
+from beaver_hostspecs.testing.factories import NOON
 
 PARAMETERS = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
 REFERENCES = (Reference(text="We met at noon.", id="r1"), Reference(text="The map hangs in the hall.", id="r2"))

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from beaver_hooks.agent.loop import AgentRunResult, ToolCallSummary, summarise_calls
 from beaver_hooks.agent.messages import Usage
-from beaver_hooks.agent.results import AgentRunResult, ToolCallSummary, summarise_calls
 from beaver_hooks.config import structure
-from beaver_hooks.config.agent import AgentSettings
+from beaver_hooks.config.model import AgentSettings
 from beaver_hooks.tools import ToolOutcome
 from beaver_hooks.tools.outcomes import ToolCall
 from beaver_hostspecs import ConfigurationError

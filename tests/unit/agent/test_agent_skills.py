@@ -9,15 +9,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from beaver_hooks.agent.errors import SkillError
-from beaver_hooks.agent.front_matter import FrontMatterError, read_front_matter
 from beaver_hooks.agent.skills import (
     MOST_BYTES,
     ActiveSkill,
+    FrontMatterError,
     Skill,
     SkillLibrary,
     SkillList,
     activation_text,
     parse_skill,
+    read_front_matter,
     read_skill,
 )
 

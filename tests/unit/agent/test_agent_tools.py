@@ -20,8 +20,7 @@ from beaver_hooks.tools.arguments import (
     parse_arguments,
 )
 from beaver_hooks.tools.box import MOST_CALLS
-from beaver_hooks.tools.outcomes import ToolCall
-from beaver_hooks.tools.result_text import describe_error, one_line, render_error, render_output
+from beaver_hooks.tools.outcomes import ToolCall, describe_error, one_line, render_error, render_output
 from beaver_hostspecs import CommandContext, PluginFailed, Tool, Trust, scrub
 from beaver_hostspecs.testing import BareFault, RecordingPlugin
 

@@ -17,8 +17,8 @@ from beaver_hooks.audit.chain import ChainedEvent
 from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.cli import audit
+from beaver_hooks.cli.audit import STEP, after
 from beaver_hooks.cli.audit_texts import record_json, record_text
-from beaver_hooks.cli.records import STEP, after
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 TURN = f"turn-{'0123456789ab' * 2}"

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from beaver_hooks.cli import colours
+from beaver_hooks.cli import terminal
 
 GREEN, YELLOW, RED, CYAN, MAGENTA = (f"\x1b[{number}m" for number in (32, 33, 31, 36, 35))
 RESET = "\x1b[0m"
@@ -23,16 +23,16 @@ def plain(text):
 @pytest.mark.parametrize(
     ("paint", "text", "expected"),
     [
-        (colours.level, "ok       a: ok\n         ok", f"{GREEN}ok{RESET}       a: ok\n         ok"),
-        (colours.level, "problem  a: b\n         -> c", f"{RED}problem{RESET}  a: b\n         -> c"),
-        (colours.level, "warning  a: b", f"{YELLOW}warning{RESET}  a: b"),
-        (colours.state, "curated  ok\n  local  ok\nx  okay", f"curated  {GREEN}ok{RESET}\n  local  ok\nx  okay"),
-        (colours.state, "local  unavailable: why", f"local  {RED}unavailable{RESET}: why"),
-        (colours.listed_state, "x 1.0 (fail-open): degraded", f"x 1.0 (fail-open): {YELLOW}degraded{RESET}"),
-        (colours.role, "user, 2026\n  user, 2026", f"{CYAN}user{RESET}, 2026\n  user, 2026"),
-        (colours.role, "hidden, 2026: x", f"{MAGENTA}hidden{RESET}, 2026: x"),
-        (colours.hit_role, "s-1  assistant, 2026\n  user", f"s-1  {GREEN}assistant{RESET}, 2026\n  user"),
-        (colours.whole("red"), "a\n\nb", f"{RED}a{RESET}\n\n{RED}b{RESET}"),
+        (terminal.level, "ok       a: ok\n         ok", f"{GREEN}ok{RESET}       a: ok\n         ok"),
+        (terminal.level, "problem  a: b\n         -> c", f"{RED}problem{RESET}  a: b\n         -> c"),
+        (terminal.level, "warning  a: b", f"{YELLOW}warning{RESET}  a: b"),
+        (terminal.state, "curated  ok\n  local  ok\nx  okay", f"curated  {GREEN}ok{RESET}\n  local  ok\nx  okay"),
+        (terminal.state, "local  unavailable: why", f"local  {RED}unavailable{RESET}: why"),
+        (terminal.listed_state, "x 1.0 (fail-open): degraded", f"x 1.0 (fail-open): {YELLOW}degraded{RESET}"),
+        (terminal.role, "user, 2026\n  user, 2026", f"{CYAN}user{RESET}, 2026\n  user, 2026"),
+        (terminal.role, "hidden, 2026: x", f"{MAGENTA}hidden{RESET}, 2026: x"),
+        (terminal.hit_role, "s-1  assistant, 2026\n  user", f"s-1  {GREEN}assistant{RESET}, 2026\n  user"),
+        (terminal.whole("red"), "a\n\nb", f"{RED}a{RESET}\n\n{RED}b{RESET}"),
     ],
 )
 def test_words_are_coloured_where_they_are_ours(paint, text, expected):

@@ -13,7 +13,7 @@ import pytest
 
 from beaver_hooks.cli.config import command
 from beaver_hooks.config import is_trusted, load_config, trust_config
-from beaver_hooks.config.confirmations import record_path
+from beaver_hooks.config.trust import record_path
 
 FORMATTED = """{
     "agent":    { "maxToolRounds": 4,  "skills": [] },

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from beaver_hooks.cli.log_file import LogFile
+from beaver_hooks.cli.common import LogFile
 from beaver_hooks.log import LOGGER_NAME
 
 FAILING = """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from beaver_hooks.cli.tool_lines import tool_line
+from beaver_hooks.cli.chat import tool_line
 from beaver_hooks.tools import ToolOutcome
 from beaver_hooks.tools.outcomes import ToolCall
 from beaver_hostspecs.testing import make_canary

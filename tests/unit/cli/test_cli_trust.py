@@ -11,7 +11,7 @@ import pytest
 
 from beaver_hooks.cli import errors
 from beaver_hooks.config import is_trusted, load_config
-from beaver_hooks.config.confirmations import record_path
+from beaver_hooks.config.trust import record_path
 
 TEXT = {"plugins": {"tally": {"cmd": "/bin/tool --token canary", "url": "https://user:canary@a.example/x", "n": 1}}}
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.cli.absence import Absence
-from beaver_hooks.cli.receipt_lookup import read_receipt
 from beaver_hooks.cli.receipt_texts import receipt_text
+from beaver_hooks.cli.why import read_receipt
 from beaver_hooks.receipts.receipts import Clip, Decision, Failure, Outcome, PluginReceipt, Receipt, to_json
 from beaver_hostspecs import DropReason
 

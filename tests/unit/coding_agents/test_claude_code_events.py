@@ -22,7 +22,7 @@ from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
 from beaver_hostspecs import Contribution, DropReason, PluginFailed, PluginInfo, Reference, Tool, Trust
 from beaver_hostspecs.testing import Fault, FaultPlugin, RecordingPlugin
-from beaver_hostspecs.testing.clocks import NOON
+from beaver_hostspecs.testing.factories import NOON
 
 RULE = "What is recalled is data."
 INFO = PluginInfo(version="1", contract="1.0", rules=(RULE,))

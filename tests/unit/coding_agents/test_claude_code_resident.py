@@ -18,11 +18,10 @@ from pathlib import Path
 import pytest
 
 from beaver_hooks.coding_agents.claude_code import client
-from beaver_hooks.coding_agents.claude_code.environment import differs
 from beaver_hooks.coding_agents.claude_code.events import ClaudeCodeTurns
 from beaver_hooks.coding_agents.claude_code.memory import ResidentMemory, abilities
 from beaver_hooks.coding_agents.claude_code.payload import CUT
-from beaver_hooks.coding_agents.claude_code.resident import Resident, options, stamp
+from beaver_hooks.coding_agents.claude_code.resident import Resident, differs, options, stamp
 from beaver_hooks.coding_agents.claude_code.resident_socket import SocketPath, same_user
 from beaver_hooks.config import trust_config
 from beaver_hooks.host import Host

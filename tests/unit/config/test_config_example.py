@@ -10,8 +10,7 @@ import pytest
 
 from beaver_hooks import Host
 from beaver_hooks.config import Config, parse_config
-from beaver_hooks.config.agent import AgentSettings
-from beaver_hooks.config.model import HostSettings
+from beaver_hooks.config.model import AgentSettings, HostSettings
 from beaver_hooks.config.provider import ProviderSettings
 from beaver_hooks.config.type_hints import key_of, settings_fields
 from beaver_hooks.plugins.settings_classes import settings_classes

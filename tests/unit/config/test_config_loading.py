@@ -20,7 +20,7 @@ from beaver_hooks.config import (
     parse_config,
     trust_config,
 )
-from beaver_hooks.config.confirmations import change_record, read_record, record_path
+from beaver_hooks.config.trust import change_record, read_record, record_path
 from beaver_hostspecs import ConfigurationError, ConfigurationNotTrusted
 
 

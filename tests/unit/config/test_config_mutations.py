@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from beaver_hooks.config import Config, config_schema, parse_config, structure
-from beaver_hooks.config.agent import AgentSettings
+from beaver_hooks.config.model import AgentSettings
 from beaver_hostspecs import ConfigurationError, Secret
 from beaver_hostspecs.settings import at_least, between, not_empty, setting
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.config.entries import entries_of
-from beaver_hooks.config.quotes import quoted, quoted_change
+from beaver_hooks.config.entries import entries_of, quoted, quoted_change
 from beaver_hooks.config.summaries import compare, summarise
 from beaver_hostspecs import Secret
 

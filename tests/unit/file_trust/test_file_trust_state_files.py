@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from beaver_hooks.file_trust import StateFiles
-from beaver_hooks.file_trust.records import FileRecords, digest
+from beaver_hooks.file_trust.state_files import FileRecords, digest
 from beaver_hostspecs import BelieveAll, ConfigurationError, FileTrust
 from beaver_hostspecs.testing import RecordedFiles
 

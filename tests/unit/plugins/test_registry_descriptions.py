@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from beaver_hooks.plugins.plugin_info import check_info
+from beaver_hooks.plugins.contract_checks import check_info
 from beaver_hostspecs import CONTRACT_VERSION, Deadlines, PluginInfo, PluginRefused
 
 

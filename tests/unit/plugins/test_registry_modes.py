@@ -2,8 +2,7 @@
 
 import pytest
 
-from beaver_hooks.plugins.modes import Preset, preset
-from beaver_hooks.plugins.plan import Plan, make_plan
+from beaver_hooks.plugins.modes import Plan, Preset, make_plan, preset
 
 CURATED = frozenset({"curated"})
 GATEWAY = frozenset({"gateway"})

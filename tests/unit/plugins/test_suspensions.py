@@ -8,8 +8,7 @@ import pytest
 
 from beaver_hooks.config.model import HostSettings
 from beaver_hooks.log import make_log
-from beaver_hooks.plugins.deadlines import HookDeadlines
-from beaver_hooks.plugins.hook_calls import Call
+from beaver_hooks.plugins.hook_calls import Call, HookDeadlines
 from beaver_hooks.plugins.registry import Implementation, Member
 from beaver_hooks.plugins.suspensions import Suspensions
 from beaver_hooks.plugins.watchdog import Watchdog

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from beaver_hooks.plugins.registry import Implementation, Member
 from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
-from beaver_hooks.turns.backlog import Backlog, Job
+from beaver_hooks.turns.background import Backlog, Job
 from beaver_hostspecs.testing import make_turn
-from beaver_hostspecs.testing.clocks import NOON
+from beaver_hostspecs.testing.factories import NOON
 
 pytestmark = pytest.mark.usefixtures("complaints")
 

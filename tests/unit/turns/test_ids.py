@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from beaver_hooks.turns.ids import is_ours, new_turn_id
+from beaver_hooks.turns.fields import is_ours, new_turn_id
 
 
 def test_a_new_id_is_ours_and_new():

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from beaver_hooks import SyncHost
-from beaver_hooks.turns.ids import is_ours
+from beaver_hooks.turns.fields import is_ours
 from beaver_hostspecs import (
     Contribution,
     HostMisused,

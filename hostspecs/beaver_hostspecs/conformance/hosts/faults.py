@@ -4,10 +4,9 @@ from collections.abc import Awaitable, Callable
 from itertools import cycle
 
 from beaver_hostspecs.conformance.cases import Case, require
-from beaver_hostspecs.conformance.harness import HostHarness
+from beaver_hostspecs.conformance.harness import Ask, HostHarness, Way
 from beaver_hostspecs.conformance.hosts.scenes import ANSWER, demand, fails, recalled, same, ways, with_tool
 from beaver_hostspecs.conformance.probes import Probe
-from beaver_hostspecs.conformance.requests import Ask, Way
 from beaver_hostspecs.plugins import Deadlines, PluginInfo
 from beaver_hostspecs.testing import Fault, FaultError, FaultPlugin
 

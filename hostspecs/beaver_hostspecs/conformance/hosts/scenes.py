@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 from beaver_hostspecs.conformance.cards import Card
-from beaver_hostspecs.conformance.harness import HostHarness, ModelCall
+from beaver_hostspecs.conformance.harness import ECHO, Ask, CallTool, HostHarness, ModelCall, Say, Step, Way
 from beaver_hostspecs.conformance.probes import RECALLED, Probe
-from beaver_hostspecs.conformance.requests import ECHO, Ask, CallTool, Say, Step, Way
 
 PROMPT = "What did we decide?"
 ANSWER = "We decided to wait until Thursday."

@@ -5,7 +5,7 @@ import asyncio
 import attrs
 
 from beaver_hostspecs.conformance.cases import Case, require
-from beaver_hostspecs.conformance.harness import HostHarness
+from beaver_hostspecs.conformance.harness import BROKEN, ECHO, Ask, CallTool, HostHarness, Say
 from beaver_hostspecs.conformance.hosts.scenes import (
     ANSWER,
     ECHOED,
@@ -18,7 +18,6 @@ from beaver_hostspecs.conformance.hosts.scenes import (
     with_tool,
 )
 from beaver_hostspecs.conformance.probes import PROBE_TOOL
-from beaver_hostspecs.conformance.requests import BROKEN, ECHO, Ask, CallTool, Say
 
 
 async def _normal(harness: HostHarness) -> None:

@@ -4,10 +4,9 @@ import asyncio
 from contextlib import suppress
 
 from beaver_hostspecs.conformance.cases import Case, require
-from beaver_hostspecs.conformance.harness import HostHarness
+from beaver_hostspecs.conformance.harness import ECHO, Ask, CallTool, Fail, Hang, HostHarness
 from beaver_hostspecs.conformance.hosts.scenes import ANSWER, PROMPT, demand, fails, same, simple, with_probe, with_tool
 from beaver_hostspecs.conformance.probes import Probe
-from beaver_hostspecs.conformance.requests import ECHO, Ask, CallTool, Fail, Hang
 from beaver_hostspecs.turns import DropReason
 
 SOON = 10.0

@@ -1,22 +1,12 @@
 """The suite for plugins: turns of every shape, and everything that a plugin must not do."""
 
-from beaver_hostspecs.conformance.plugins import (
-    capture,
-    compaction,
-    deadlines,
-    description,
-    offers,
-    secrecy,
-    shutdown,
-    turns,
-)
+from beaver_hostspecs.conformance.plugins import capture, deadlines, description, offers, secrecy, shutdown, turns
 from beaver_hostspecs.conformance.plugins.harness import PluginCard, PluginHarness
 
 PLUGIN_CASES = (
     *description.CASES,
     *turns.CASES,
     *capture.CASES,
-    *compaction.CASES,
     *secrecy.CASES,
     *deadlines.CASES,
     *shutdown.CASES,

@@ -3,10 +3,19 @@
 import json
 
 from beaver_hostspecs.conformance.cases import Case
-from beaver_hostspecs.conformance.plugins.driver import Driven, made, started
+from beaver_hostspecs.conformance.plugins.driver import (
+    QUESTION,
+    Driven,
+    demand,
+    made,
+    need,
+    not_shown,
+    same,
+    started,
+    teach,
+)
 from beaver_hostspecs.conformance.plugins.harness import PluginHarness
 from beaver_hostspecs.conformance.plugins.hook_reader import faults_of
-from beaver_hostspecs.conformance.plugins.scenes import QUESTION, demand, need, not_shown, same, teach
 from beaver_hostspecs.freezing import thaw
 from beaver_hostspecs.markers import CONTRACT_VERSION
 

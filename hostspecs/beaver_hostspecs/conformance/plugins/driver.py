@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import attrs
 
+from beaver_hostspecs.conformance.cases import Excused
 from beaver_hostspecs.conformance.plugins.harness import PluginHarness
 from beaver_hostspecs.conformance.plugins.hook_reader import hooks_of, wanted_by
 from beaver_hostspecs.contributions import Contribution
@@ -24,6 +25,10 @@ DEFAULT_SECONDS = 5.0
 """The deadline of a hook for which the plugin declares none."""
 
 BOUNDARY = "conformance-boundary-1"
+
+QUESTION = "What do we know about the heron at the weir, and when does it come?"
+MOST_POINTS = 12
+"""The most awaits at which a call is interrupted."""
 
 
 @attrs.frozen(kw_only=True)
@@ -263,3 +268,42 @@ def _a(kind: type[T], value: object, hook: str) -> T:
 def _nothing(hook: str, value: object) -> None:
     if value is not None:
         raise AssertionError(f"`{hook}` answered {type(value).__name__}; it is to answer nothing")
+
+
+def fact(marker: str) -> str:
+    """Return a unique sentence to learn."""
+    return f"The heron at the weir comes on Thursday at dawn, and the keeper calls it {marker}."
+
+
+def need(harness: PluginHarness, *flags: str) -> None:
+    """Go on with a case only if the card says all of `flags`."""
+    for flag in flags:
+        if not harness.card.can(flag):
+            raise Excused(flag)
+
+
+def demand(met: object, sentence: str) -> None:
+    """Demand that a condition is met."""
+    if not met:
+        raise AssertionError(sentence)
+
+
+def same(expected: object, actual: object, what: str) -> None:
+    """Demand that two values are equal."""
+    if expected != actual:
+        raise AssertionError(f"{what}: expected {expected!r}, got {actual!r}")
+
+
+def shows(contribution: Contribution | None, marker: str) -> bool:
+    """Whether a contribution holds a text with this marker."""
+    return any(marker in text for text in texts_of(contribution))
+
+
+def not_shown(contributions: Iterable[Contribution | None], marker: str, sentence: str) -> None:
+    """Demand that no contribution holds a text with this marker."""
+    demand(not any(shows(each, marker) for each in contributions), sentence)
+
+
+async def teach(harness: PluginHarness, driven: Driven, marker: str, **fields: object) -> None:
+    """Say a fact in a turn that is answered."""
+    await driven.run(harness.saying(fact(marker)), **fields)  # type: ignore[arg-type]

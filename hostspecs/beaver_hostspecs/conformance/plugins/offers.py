@@ -7,9 +7,18 @@ from itertools import product
 from typing import Any
 
 from beaver_hostspecs.conformance.cases import Case
-from beaver_hostspecs.conformance.plugins.driver import DEFAULT_SECONDS, Driven, Ended, outcome, started
+from beaver_hostspecs.conformance.plugins.driver import (
+    DEFAULT_SECONDS,
+    QUESTION,
+    Driven,
+    Ended,
+    demand,
+    need,
+    outcome,
+    same,
+    started,
+)
 from beaver_hostspecs.conformance.plugins.harness import PluginHarness
-from beaver_hostspecs.conformance.plugins.scenes import QUESTION, demand, need, same
 from beaver_hostspecs.freezing import freeze
 from beaver_hostspecs.plugins import Caller, Command, CommandContext, Tool
 from beaver_hostspecs.turns import Trust

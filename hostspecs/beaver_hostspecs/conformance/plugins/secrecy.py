@@ -11,10 +11,19 @@ from itertools import chain
 import attrs
 
 from beaver_hostspecs.conformance.cases import Case
-from beaver_hostspecs.conformance.plugins.driver import DEFAULT_SECONDS, Driven, Ended, outcome, started, texts_of
+from beaver_hostspecs.conformance.plugins.driver import (
+    DEFAULT_SECONDS,
+    QUESTION,
+    Driven,
+    Ended,
+    need,
+    outcome,
+    started,
+    teach,
+    texts_of,
+)
 from beaver_hostspecs.conformance.plugins.harness import PluginHarness
 from beaver_hostspecs.conformance.plugins.offers import command_tries, tool_tries
-from beaver_hostspecs.conformance.plugins.scenes import QUESTION, need, teach
 from beaver_hostspecs.conformance.plugins.turns import RESULTS
 from beaver_hostspecs.testing import RecordingReport, traces
 

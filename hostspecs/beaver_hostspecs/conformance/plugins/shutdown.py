@@ -8,11 +8,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from beaver_hostspecs.conformance.cases import Case
-from beaver_hostspecs.conformance.plugins.deadlines import REST, TURN_HOOKS
-from beaver_hostspecs.conformance.plugins.driver import Driven, contained, made
+from beaver_hostspecs.conformance.plugins.deadlines import PROMPT, REST, TURN_HOOKS, interrupt
+from beaver_hostspecs.conformance.plugins.driver import QUESTION, Driven, contained, demand, made, need, teach
 from beaver_hostspecs.conformance.plugins.harness import PluginHarness
-from beaver_hostspecs.conformance.plugins.interruption import PROMPT, interrupt
-from beaver_hostspecs.conformance.plugins.scenes import QUESTION, demand, need, teach
 from beaver_hostspecs.conformance.plugins.turns import RESULTS
 
 DESCRIPTORS = ("/proc/self/fd", "/dev/fd")

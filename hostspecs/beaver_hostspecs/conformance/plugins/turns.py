@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import Sequence
 
 from beaver_hostspecs.conformance.cases import Case
-from beaver_hostspecs.conformance.plugins.driver import Driven, started, texts_of
+from beaver_hostspecs.conformance.plugins.driver import QUESTION, Driven, demand, need, started, teach, texts_of
 from beaver_hostspecs.conformance.plugins.harness import PluginHarness
-from beaver_hostspecs.conformance.plugins.scenes import QUESTION, demand, need, teach
 from beaver_hostspecs.neutralising import neutralise
 from beaver_hostspecs.testing import make_answer, make_tool_result
-from beaver_hostspecs.testing.clocks import NOON
+from beaver_hostspecs.testing.factories import NOON
 from beaver_hostspecs.turns import (
     Actors,
     DropReason,

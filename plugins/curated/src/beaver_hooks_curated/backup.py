@@ -19,9 +19,8 @@ from beaver_hooks_curated.edits import Edit
 from beaver_hooks_curated.entries import BOTH, MOST_ENTRIES, Entries, Page, Target, size
 from beaver_hooks_curated.errors import CuratedError, EditRefused, MemoryUnreadable, MemoryUnwritable
 from beaver_hooks_curated.folders import explained, locked
-from beaver_hooks_curated.history import Change, history_path
+from beaver_hooks_curated.history import Change, history_path, merge
 from beaver_hooks_curated.layout import USERS, Layout
-from beaver_hooks_curated.merge import merge
 from beaver_hooks_curated.store import ARCHIVE_FILE, BELIEVE_ALL, MemoryStore, fault
 from beaver_hostspecs import (
     BACKUP_PARTS,

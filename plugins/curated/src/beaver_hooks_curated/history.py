@@ -18,13 +18,19 @@ from attrs import field
 from attrs.validators import instance_of, optional
 
 from beaver_hooks_curated import files
-from beaver_hooks_curated.entries import Entries, Target, join, parse, size
+from beaver_hooks_curated.edits import Edit
+from beaver_hooks_curated.entries import Entries, Page, Target, join, parse, size, tidy
+from beaver_hooks_curated.errors import EditRefused
+from beaver_hooks_curated.threat_scan import clean, one_line
 from beaver_hostspecs import FileTrust
 
 LARGEST = 1024 * 1024
 """Bytes at which the older half is dropped."""
 OUTSIDE = "edited_outside"
 UNDO = "undo"
+
+NOTHING_TO_UNDO = "There is no change to undo; `history` shows the changes."
+_PREVIEW = 60
 
 
 @attrs.frozen(kw_only=True)
@@ -183,3 +189,119 @@ def _state(value: object) -> Entries:
     if parse(join(entries)) != entries:
         raise ValueError("that can never have been in a file")
     return entries
+
+
+def last_standing(changes: Sequence[Change], entries: Entries) -> Change | None:
+    """Return the last change that is in `entries` and was neither undone nor skipped, or `None`."""
+    undone = {change.undoes for change in changes}
+    for number, change in reversed(list(enumerate(changes))):
+        # The first line only records the state at the beginning of the history, if it is an edit by hand.
+        beginning = number == 0 and change.action == OUTSIDE and not change.before
+        if change.action != UNDO and change.id not in undone and not beginning and _stands(change, entries):
+            return change
+    return None
+
+
+def without(change: Change, page: Page) -> Edit:
+    """Return the page without the change: added entries go, removed ones come back to their places.
+
+    Raises:
+        EditRefused: an added entry was changed again, or the result does not fit.
+    """
+    if gone := [entry for entry in change.added if entry not in page.entries]:
+        raise _stuck(change, f"its entry {_quoted(gone[0])} was changed again later; edit the file by hand")
+    entries = [entry for entry in page.entries if entry not in change.added]
+    for entry in change.removed:
+        entries.insert(change.before.index(entry), entry)
+    kept = tidy(entries)
+    # The limit is the tool's: an entry that the user had made longer comes back unchanged.
+    if size(kept) > max(page.limit, page.size, size(change.before)):
+        raise _stuck(
+            change,
+            f"with {_quoted(change.removed[0])} back it would be {size(kept):,} of {page.limit:,} characters",
+            kind="overflow",
+        )
+    return Edit(entries=kept)
+
+
+def _stuck(change: Change, why: str, *, kind: str = "stale") -> EditRefused:
+    return EditRefused(
+        f"Change {change.id} cannot be undone: {why}. It is skipped from now on: the next undo reverts the change"
+        " before it.",
+        kind=kind,
+    )
+
+
+def _quoted(entry: str) -> str:
+    return f'"{one_line(entry, _PREVIEW)}"'
+
+
+def _stands(change: Change, entries: Entries) -> bool:
+    """Whether the entries show any of the change: a crash, or an edit by hand, may have kept it from the file."""
+    return any(entry in entries for entry in change.added) or any(entry not in entries for entry in change.removed)
+
+
+def by_hand(page: Page, *, base: Entries, text: Entries) -> Edit:
+    """Return the user's edit of `base`, merged with the entries that the file holds now.
+
+    Raises:
+        EditRefused: it is too long.
+    """
+    known = {*base, *page.entries}
+    # Cleaning may reveal a dividing line.
+    cleaned = parse(join(entry if entry in known else clean(entry) for entry in text))
+    merged = merge(base, page.entries, cleaned)
+    if size(merged) > page.limit and size(merged) > page.size:
+        raise EditRefused(
+            f"This would be {size(merged):,} of {page.limit:,} characters; shorten it and save again.",
+            kind="overflow",
+        )
+    return Edit(entries=merged)
+
+
+def merge(base: Entries, ours: Entries, theirs: Entries) -> Entries:
+    """Return `theirs` with the changes from `base` to `ours`: removals removed, additions at the end.
+
+    An entry that both changed stays in both forms, so no text of either writer is lost.
+    """
+    gone = set(base) - set(ours)
+    kept = [entry for entry in theirs if entry not in gone]
+    return tidy([*kept, *(entry for entry in ours if entry not in base)])
+
+
+def restore(found: Entries, recent: Sequence[Change]) -> Entries:
+    """Return the entries that the user wrote, with the changes of the plugin that the user cannot have seen.
+
+    A change by the user is never made again, so an entry that the user replaced stays replaced.
+
+    Args:
+        found: the entries in the file, written by the user.
+        recent: the changes that were made moments before the file was written, the oldest first.
+    """
+    ours: dict[str, bool] = {}
+    for change in recent[_seen(found, recent) :]:
+        if change.action == OUTSIDE and not change.slipped:
+            for entry in (*change.added, *change.removed):
+                ours.pop(entry, None)
+        else:
+            ours |= {**dict.fromkeys(change.removed, False), **dict.fromkeys(change.added, True)}
+    kept = [entry for entry in found if ours.get(entry, True)]
+    return tidy([*kept, *(entry for entry, added in ours.items() if added)])
+
+
+def _seen(found: Entries, recent: Sequence[Change]) -> int:
+    """Return how many of the changes the writer has seen: the last one of the plugin in `found`, and all before it.
+
+    Text after the last entry, as a shell appends it, or a correction makes that entry longer. A change by the user
+    proves nothing: the user knows the text without reading the file.
+    """
+    for count in range(len(recent), 0, -1):
+        change = recent[count - 1]
+        if change.action != OUTSIDE and change.added and _shows(change, found):
+            return count
+    return 0
+
+
+def _shows(change: Change, found: Entries) -> bool:
+    known = frozenset(change.before)
+    return any(entry.startswith(change.added) for entry in found if entry not in known)

@@ -20,14 +20,12 @@ from beaver_hooks_curated.errors import (
     MemoryUnwritable,
     UnknownChange,
 )
-from beaver_hooks_curated.history import Change
+from beaver_hooks_curated.history import NOTHING_TO_UNDO, Change, by_hand
 from beaver_hooks_curated.layout import Layout
-from beaver_hooks_curated.merge import by_hand
 from beaver_hooks_curated.settings import CuratedSettings
 from beaver_hooks_curated.snapshot import MemorySnapshot, take
 from beaver_hooks_curated.store import MemoryStore, WriteResult, fault
 from beaver_hooks_curated.subject import CuratedSubject
-from beaver_hooks_curated.undo import NOTHING_TO_UNDO
 from beaver_hostspecs import BelieveAll, Caller, Clock, FileTrust, SystemClock, Trust
 
 

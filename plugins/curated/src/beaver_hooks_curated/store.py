@@ -18,9 +18,16 @@ from beaver_hooks_curated.edits import Edit
 from beaver_hooks_curated.entries import BOTH, Entries, Page, Target, Targets, join, parse
 from beaver_hooks_curated.errors import EditRefused, MemoryUnreadable, UnknownChange
 from beaver_hooks_curated.folders import locked, make_folder, sweep
-from beaver_hooks_curated.history import OUTSIDE, UNDO, Change, History
-from beaver_hooks_curated.merge import restore
-from beaver_hooks_curated.undo import NOTHING_TO_UNDO, last_standing, without
+from beaver_hooks_curated.history import (
+    NOTHING_TO_UNDO,
+    OUTSIDE,
+    UNDO,
+    Change,
+    History,
+    last_standing,
+    restore,
+    without,
+)
 from beaver_hostspecs import BelieveAll, Clock, FileTrust
 
 ARCHIVE_FILE = "ARCHIVE.jsonl"

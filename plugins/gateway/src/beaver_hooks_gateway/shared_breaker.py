@@ -9,19 +9,23 @@ even a refusal; refused credentials open it at once.
 """
 
 import asyncio
+import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from beaver_hooks_gateway.breaker_file import LOCK_FILE, REFUSED, read, write
-from beaver_hooks_gateway.errors import GatewayError
+from beaver_hooks_gateway.errors import TRANSIENT, GatewayError
 from beaver_hooks_gateway.settings import GatewaySettings
 from beaver_hostspecs import Clock
 from beaver_toolkit.breaker import CLOSED, BreakerPolicy, BreakerState, admit, after_failure, after_refusal
+from beaver_toolkit.files import open_regular, replace
 from beaver_toolkit.locks import locked
+from beaver_toolkit.strict_json import InvalidJson, loads
 from beaver_toolkit.workers import Workers
 
 PATIENCE = 0.25
@@ -32,6 +36,15 @@ LOCK_SECONDS = 0.05
 
 Step = Callable[[BreakerState], tuple[bool, BreakerState]]
 """Makes the next state, and the answer for the caller."""
+
+FILE = "breaker.json"
+LOCK_FILE = ".breaker.lock"
+
+REFUSED = "credentials_refused"
+REASONS = TRANSIENT | {REFUSED}
+"""Why a breaker can be open. The rest of the file is never shown, because any program may have written it."""
+
+_MOST_BYTES = 4096
 
 
 class _Call(NamedTuple):
@@ -173,3 +186,35 @@ def _take(steps: Sequence[Step], state: BreakerState) -> tuple[list[bool], Break
         answer, state = step(state)
         answers.append(answer)
     return answers, state
+
+
+def read(folder: Path, default: BreakerState = CLOSED, *, whose: str = "") -> BreakerState:
+    """Return the state in `folder`; `default` without a file, and `CLOSED` for a damaged one or another gateway's."""
+    try:
+        with open_regular(folder / FILE, follow_links=False) as file:
+            text = file.read(_MOST_BYTES)
+    except OSError:
+        return default
+    try:
+        value = loads(text)
+    except InvalidJson:
+        return CLOSED
+    return from_json(value) if isinstance(value, dict) and value.get("gateway") == whose else CLOSED
+
+
+def write(folder: Path, state: BreakerState, *, whose: str = "") -> None:
+    """Replace the state in `folder`. Where that fails, only the sharing is lost."""
+    with contextlib.suppress(OSError):
+        replace(folder / FILE, json.dumps({"gateway": whose, **asdict(state)}).encode("utf-8"))
+
+
+def from_json(value: Mapping[str, object]) -> BreakerState:
+    """Return the state that `write` wrote; `CLOSED` for anything else."""
+    failures, until, reason = value.get("failures", 0), value.get("until"), value.get("reason")
+    if not isinstance(failures, int) or failures < 0:
+        return CLOSED
+    if until is not None and not (isinstance(until, float) and math.isfinite(until)):
+        return CLOSED
+    if reason is not None and not (isinstance(reason, str) and reason in REASONS):
+        return CLOSED
+    return BreakerState(failures=failures, until=until, reason=reason)

@@ -13,15 +13,17 @@
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any
 
 import attrs
 from attrs import field
 
 from beaver_hooks_gateway.settings import GatewaySettings
-from beaver_hostspecs import Answer, Secret, Turn
+from beaver_hostspecs import Answer, Reference, Secret, Turn, scrub
 from beaver_toolkit.strict_json import InvalidJson, is_utf8, loads, repeated_keys
 
 CHAT = "chat:"
@@ -46,6 +48,8 @@ _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 _FIELDS = frozenset({"id", "session_id", "text", "score", "source_scope", "resource_uri"})
 
 Body = Mapping[str, Any]
+
+_OPAQUE = re.compile(r"[\w.:@/+-]{1,128}", re.ASCII)
 
 
 class MalformedError(ValueError):
@@ -226,3 +230,25 @@ def _fitting(results: Sequence[Result]) -> tuple[Result, ...]:
         fitting.append(result if len(result.text) <= left else attrs.evolve(result, text=result.text[:left]))
         left -= len(result.text)
     return tuple(fitting)
+
+
+def reference(result: Result, user_id: str) -> Reference:
+    """Return the reference for a result. A user key that the gateway repeats in it is masked."""
+    resource = result.resource_uri is not None or result.source_scope == "resources"
+    return Reference(
+        text=scrub(result.text),
+        kind="resource" if resource else "conversation",
+        id=reference_id(result, user_id),
+        score=result.score,
+        scope=result.source_scope and scrub(result.source_scope),
+        session=result.session_id and scrub(result.session_id),
+        uri=result.resource_uri and scrub(result.resource_uri),
+    )
+
+
+def reference_id(result: Result, user_id: str) -> str:
+    """Return an id for receipts: the gateway's own, or a hash where that may hold the user's id or text."""
+    given = scrub(result.id or result.text)
+    if result.id is not None and _OPAQUE.fullmatch(given) and user_id not in given:
+        return given
+    return f"sha256-{sha256(given.encode()).hexdigest()[:16]}"

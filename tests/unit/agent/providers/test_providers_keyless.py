@@ -5,7 +5,7 @@ import json
 import pytest
 
 from beaver_hooks.agent.errors import ProviderError
-from beaver_hooks.agent.providers.missing_key import MissingKeyProvider, provider_of
+from beaver_hooks.agent.providers import MissingKeyProvider, provider_of
 from beaver_hooks.agent.providers.offline import OfflineProvider
 from beaver_hooks.agent.providers.openai import OpenAIProvider
 from beaver_hooks.config import load_config

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks.agent.messages import ChatMessage, Completion, Usage
-from beaver_hooks.agent.providers.keyword_match import best_lines
-from beaver_hooks.agent.providers.offline import NO_TOOL, NOTHING, OfflineProvider
+from beaver_hooks.agent.providers.offline import NO_TOOL, NOTHING, OfflineProvider, best_lines
 from beaver_hooks.tools.outcomes import ToolCall
 from beaver_hostspecs import Reference
 from beaver_hostspecs.rendering import render_references

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks.agent.errors import ProviderError
-from beaver_hooks.agent.providers.sse import EventDecoder
+from beaver_hooks.agent.providers.openai_stream import EventDecoder
 
 stream = st.lists(
     st.sampled_from(

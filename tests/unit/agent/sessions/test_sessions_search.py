@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from selection import campaign
 
 from beaver_hooks.agent.sessions import query as queries
-from beaver_hooks.agent.sessions import search as searching
 from beaver_hooks.agent.sessions.database import SessionDatabase
-from beaver_hooks.agent.sessions.query import SearchScope
-from beaver_hooks.agent.sessions.search import SNIPPET, search, snippet
+from beaver_hooks.agent.sessions.query import SNIPPET, SearchScope, search, snippet
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hooks.agent.sessions.sums import DamagedMessages
 from beaver_hostspecs import Message
@@ -84,8 +82,7 @@ async def test_where_to_search(store):
 
 async def test_common_words_are_bounded(store, monkeypatch):
     """If every term is common, messages with all terms come first, then the newest messages with any term."""
-    for module in (queries, searching):
-        monkeypatch.setattr(module, "BUDGET", 3)
+    monkeypatch.setattr(queries, "BUDGET", 3)
     await say(store, "a", "alpha beta", *["alpha"] * 4, *["beta"] * 3, "rare alpha")
 
     rare = await store.search("alpha rare")

@@ -7,7 +7,7 @@ from case_files import rows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.agent.sessions.terms import query_terms, terms
+from beaver_hooks.agent.sessions.query import query_terms, terms
 from beaver_toolkit.words import LONGEST
 
 DATA = Path(__file__).with_name("data")

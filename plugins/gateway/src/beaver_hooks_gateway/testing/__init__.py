@@ -11,7 +11,6 @@ a server on a network can. It needs no test framework.
 """
 
 from beaver_hooks_gateway.testing.faults import CONNECTION_FAULTS, Fault, Reply, reply_for
-from beaver_hooks_gateway.testing.server import FakeGateway, Received
-from beaver_hooks_gateway.testing.validation import problem_of
+from beaver_hooks_gateway.testing.server import FakeGateway, Received, problem_of
 
 __all__ = ["CONNECTION_FAULTS", "FakeGateway", "Fault", "Received", "Reply", "problem_of", "reply_for"]

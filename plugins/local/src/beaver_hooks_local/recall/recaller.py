@@ -114,8 +114,8 @@ class Recaller:
             StoreError: the store cannot be read.
         """
         sight = Visibility.of_turn(turn)
-        if left_out := hidden_stores(sight.trust):
-            report.decision("trust", "left_out", f"stores: {', '.join(left_out)}")
+        for left_out in hidden_stores(sight.trust):
+            report.decision("trust", "left_out", left_out)
         said = self._read(turn)
         decision, found = self._decided(turn, said, sight, report)
         if found is None:

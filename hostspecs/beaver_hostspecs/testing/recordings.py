@@ -1,11 +1,78 @@
-"""A report that keeps all of its calls."""
+"""A well-behaved plugin that records its calls."""
 
 import re
 from collections.abc import Iterable, Mapping
 from math import inf
+from pathlib import Path
 
+from beaver_hostspecs.contributions import Contribution
+from beaver_hostspecs.errors import ConfigurationError
 from beaver_hostspecs.freezing import freeze
+from beaver_hostspecs.plugins import Command, PluginInfo, Tool
 from beaver_hostspecs.reports import OutcomeKind, Personal
+from beaver_hostspecs.testing.hooked import Call, HookedPlugin
+
+
+class RecordingPlugin(HookedPlugin):
+    """Implements every hook, records each call and answers with its attributes.
+
+    Attributes:
+        contribution: the answer of `before_prompt`; may be changed between turns.
+        tools: the answer of `provide_tools`.
+        commands: the answer of `provide_commands`.
+        info: the answer of `describe`.
+    """
+
+    def __init__(
+        self,
+        contribution: Contribution | None = None,
+        tools: Iterable[Tool] = (),
+        info: PluginInfo | None = None,
+        *,
+        commands: Iterable[Command] = (),
+    ) -> None:
+        super().__init__()
+        self.contribution = contribution
+        self.tools = tuple(tools)
+        self.commands = tuple(commands)
+        self.info = info or PluginInfo(version="0", contract="1.1")
+
+    def answer_now(self, call: Call) -> object:
+        """Return this plugin's answer of the hook."""
+        answers = {"describe": self.info, "provide_tools": self.tools, "provide_commands": self.commands}
+        return answers.get(call.hook)
+
+    async def answer(self, call: Call) -> object:
+        """Return the contribution to `before_prompt`, and `None` to the other hooks."""
+        return self.contribution if call.hook == "before_prompt" else None
+
+
+class RecordedFiles:
+    """Believes of each file its recorded contents alone.
+
+    Attributes:
+        recorded: the believed contents, by file.
+        broken: whether recording fails.
+    """
+
+    def __init__(self) -> None:
+        self.recorded: dict[Path, set[bytes]] = {}
+        self.broken = False
+
+    def doubts(self, path: Path) -> bool:  # noqa: ARG002 - as the protocol has it
+        """Doubt every file."""
+        return True
+
+    def believes(self, path: Path, content: bytes) -> bool:
+        """Whether this content was recorded; an empty file is always believed."""
+        return not content or content in self.recorded.get(path, ())
+
+    def record(self, path: Path, content: bytes) -> None:
+        """Believe this content; the replaced content stays believed, if it was."""
+        if self.broken:
+            raise ConfigurationError("", "nothing can be recorded")
+        before = {path.read_bytes()} if path.is_file() else set()
+        self.recorded[path] = {content} | (before & self.recorded.get(path, set()))
 
 
 class RecordingReport:
