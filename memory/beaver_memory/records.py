@@ -149,6 +149,11 @@ class NewMemory:
         if not cleaned(value).replace("\ufffd", "").strip():
             raise ValueError("title must not be empty")
 
+    @property
+    def text(self) -> str:
+        """The whole text, for the index and for the reader."""
+        return "\n".join(part for part in (self.title, self.narrative, *self.facts) if part)
+
 
 @attrs.frozen(kw_only=True, slots=False)
 class Memory(NewMemory):
@@ -175,11 +180,6 @@ class Memory(NewMemory):
     deleted_at: datetime | None = field(default=None, validator=_aware)
     superseded_by: int | None = field(default=None, validator=optional(instance_of(int)))
     doubted_by: int | None = field(default=None, validator=optional(instance_of(int)))
-
-    @property
-    def text(self) -> str:
-        """The whole text, for the index and for the reader."""
-        return "\n".join(part for part in (self.title, self.narrative, *self.facts) if part)
 
 
 @attrs.frozen(kw_only=True)

@@ -29,6 +29,9 @@ LONGEST_ANSWER = 20_000
 MOST = 10
 """Memories in an answer."""
 
+SURE = 0.75
+"""The confidence from which on a candidate of the rules is added to those of a model."""
+
 LONGEST_TEXT = 400
 KEYS = frozenset({"kind", "text", "confidence", "source"})
 
@@ -180,23 +183,17 @@ class HybridExtractor:
     Args:
         model: the model.
         rules: the rules.
-        least_confidence: of a candidate of the rules that is added.
     """
 
-    def __init__(
-        self, model: ModelExtractor, *, rules: RuleExtractor | None = None, least_confidence: float = 0.75
-    ) -> None:
-        self._model, self._least = model, least_confidence
-        self._rules = rules or RuleExtractor()
+    def __init__(self, model: ModelExtractor, *, rules: RuleExtractor | None = None) -> None:
+        self._model, self._rules = model, rules or RuleExtractor()
 
     def extract(self, said: Sequence[Utterance]) -> Extraction:
         """Return the candidates in the texts of a conversation."""
         found = self._model.extract(said)
         if found.fallback is not None:
             return found
-        sure = [
-            each for each in self._rules.extract(said).candidates if each.explicit or each.confidence >= self._least
-        ]
+        sure = [each for each in self._rules.extract(said).candidates if each.explicit or each.confidence >= SURE]
         missing = [
             each for each in sure if each.explicit or not any(_covers(other, each) for other in found.candidates)
         ]

@@ -51,7 +51,7 @@ def similar(
     """
     filters = own_filters(new, now)
     found: dict[int, Memory] = {}
-    for text in (_text(new), *texts):
+    for text in (new.text, *texts):
         query = Query(text=text[:LONGEST], filters=filters, limit=LIMIT, minimum_score=THRESHOLD, by_words=by_words)
         for hit in engine.search(query).hits:
             if same_place(new, hit.memory):
@@ -67,7 +67,3 @@ def same_place(one: NewMemory, other: NewMemory) -> bool:
     if one.scope != "global" and one.project != other.project:
         return False
     return one.scope != "session" or one.session == other.session
-
-
-def _text(new: NewMemory) -> str:
-    return "\n".join(part for part in (new.title, new.narrative, *new.facts) if part)

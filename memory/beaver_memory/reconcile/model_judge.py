@@ -105,5 +105,5 @@ def _decided(event: Any, index: Any, count: int) -> Decision:
 
 
 def _clipped(memory: NewMemory) -> str:
-    text = "\n".join(part for part in (memory.title, memory.narrative, *memory.facts) if part)
+    text = memory.text
     return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "\u2026"

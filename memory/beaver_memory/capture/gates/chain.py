@@ -16,6 +16,9 @@ from beaver_memory.capture.unmeant import unmeant
 from beaver_memory.capture.vocabulary import vocabulary_of
 from beaver_memory.repeats import Statement
 
+LEAST_CONFIDENCE, LEAST_SURE = 0.3, 0.4
+"""The confidence below which a statement is refused, and that below which it waits for approval."""
+
 NEAR = 0.9
 """The share of the words of a known statement that a near duplicate has."""
 
@@ -57,58 +60,45 @@ def _within(path: str, pattern: str) -> bool:
     return fnmatchcase(path, pattern) or path.startswith(pattern.rstrip("/") + "/")
 
 
-@attrs.frozen(kw_only=True)
-class ApprovalGate:
-    """Queues text of external origin that would steer the agent, instructions to the agent, and uncertain statements.
+def approval(candidate: Candidate, _: Occasion) -> Verdict | None:
+    """Queue text of external origin that would steer the agent, instructions to the agent, and uncertain statements.
 
-    Attributes:
-        least_confidence: below it a candidate waits for approval.
+    What proposes is never what approves: neither the agent nor a model can accept what this gate queues.
     """
-
-    least_confidence: float = 0.4
-
-    def __call__(self, candidate: Candidate, occasion: Occasion) -> Verdict | None:  # noqa: ARG002 - the shape of a gate
-        """Return the objection to a candidate, or `None`."""
-        if candidate.external and (candidate.kind in BINDING or candidate.steers_agent):
-            return Verdict(gate="approval", action="queue", reason="external_origin")
-        if candidate.explicit:
-            return None
-        if candidate.steers_agent:
-            return Verdict(gate="approval", action="queue", reason="rule_about_the_agent")
-        if candidate.confidence < self.least_confidence:
-            return Verdict(gate="approval", action="queue", reason="low_confidence")
+    if candidate.external and (candidate.kind in BINDING or candidate.steers_agent):
+        reason = "external_origin"
+    elif candidate.explicit:
         return None
+    elif candidate.steers_agent:
+        reason = "rule_about_the_agent"
+    elif candidate.confidence < LEAST_SURE:
+        reason = "low_confidence"
+    else:
+        return None
+    return Verdict(gate="approval", action="queue", reason=reason)
 
 
-@attrs.frozen(kw_only=True)
-class WriteGate:
-    """Refuses recalled references, and of other statements those that are not worth a memory.
+def write(candidate: Candidate, occasion: Occasion) -> Verdict | None:
+    """Refuse recalled references, and of other statements those that are not worth a memory.
 
     Text that its speaker does not mean is not worth one, nor are uncertain statements, near duplicates and forgotten
     words. The user may ask for any of them in so many words.
-
-    Attributes:
-        least_confidence: of a candidate that is stored or queued.
     """
+    if occasion.was_injected(candidate.text):
+        return Verdict(gate="write", reason="recalled_reference")
+    reason = None if candidate.explicit else _unworthy(candidate, occasion)
+    return Verdict(gate="write", reason=reason) if reason else None
 
-    least_confidence: float = 0.3
 
-    def __call__(self, candidate: Candidate, occasion: Occasion) -> Verdict | None:
-        """Return the objection to a candidate, or `None`."""
-        if occasion.was_injected(candidate.text):
-            return Verdict(gate="write", reason="recalled_reference")
-        reason = None if candidate.explicit else self._reason(candidate, occasion)
-        return Verdict(gate="write", reason=reason) if reason else None
-
-    def _reason(self, candidate: Candidate, occasion: Occasion) -> str | None:
-        if candidate.kind != "fix" and (reason := unmeant(candidate.text, occasion.message(candidate))):
-            return reason
-        if candidate.confidence < self.least_confidence:
-            return "low_confidence"
-        if _was_forgotten(candidate.text, occasion):
-            return "forgotten_before"
-        is_known = any(_near(candidate.text, known) for known in occasion.known)
-        return "near_duplicate" if is_known else None
+def _unworthy(candidate: Candidate, occasion: Occasion) -> str | None:
+    if candidate.kind != "fix" and (reason := unmeant(candidate.text, occasion.message(candidate))):
+        return reason
+    if candidate.confidence < LEAST_CONFIDENCE:
+        return "low_confidence"
+    if _was_forgotten(candidate.text, occasion):
+        return "forgotten_before"
+    is_known = any(_near(candidate.text, known) for known in occasion.known)
+    return "near_duplicate" if is_known else None
 
 
 def _was_forgotten(text: str, occasion: Occasion) -> bool:
@@ -146,23 +136,13 @@ class Gates:
 
     Args:
         budget: the budget gate.
-        write: the write gate.
         privacy: the privacy gate.
-        approval: the approval gate.
         enabled: the switch.
     """
 
-    def __init__(
-        self,
-        budget: BudgetGate,
-        *,
-        write: WriteGate | None = None,
-        privacy: PrivacyGate | None = None,
-        approval: ApprovalGate | None = None,
-        enabled: bool = True,
-    ) -> None:
+    def __init__(self, budget: BudgetGate, *, privacy: PrivacyGate | None = None, enabled: bool = True) -> None:
         self.budget, self.enabled = budget, enabled
-        self._policies: Sequence[Gate] = (privacy or PrivacyGate(), write or WriteGate(), approval or ApprovalGate())
+        self._policies: Sequence[Gate] = (privacy or PrivacyGate(), write, approval)
 
     def judged(self, candidates: Iterable[Candidate], occasion: Occasion) -> list[Judged]:
         """Return the fate of each candidate; the budget serves the most certain ones first."""

@@ -91,12 +91,11 @@ def new(title: str, *, at: int | None = None, **fields: Any) -> Analysed:
 
 def as_stored(memory: NewMemory, id_: int) -> Memory:
     """Return the stored form of a memory that was added at `NOW`, and says when it was said."""
-    text = "\n".join(part for part in (memory.title, memory.narrative, *memory.facts) if part)
     return Memory(
         **attrs.asdict(memory, recurse=False),
         id=id_,
         hash=hash_of(memory.title, memory.facts),
-        token_count=estimate_tokens(text),
+        token_count=estimate_tokens(memory.text),
         updated_at=NOW,
     )
 
