@@ -149,7 +149,6 @@ def use(store):
         store.unembedded(OWNER, "m", project, limit=3)
         store.pending(OWNER, "m", project)
     store.vectors(OWNER, "m", 0, limit=3)
-    store.last_vector(OWNER, "m")
     store.candidates(OWNER, view, WANTED)
     store.candidates(OWNER, full, WANTED)
     store.candidates(OWNER, looking(owners=(OWNER,), tags=("t",)), WANTED)

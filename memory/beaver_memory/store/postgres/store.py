@@ -302,7 +302,7 @@ class PostgresStore:
     # --- Questions of an index ----------------------------------------------------------------------------------
 
     def versions(self, owners: Sequence[Owner], model: str | None = None) -> list[tuple[int, int]]:
-        """Return `last_version` and, with a model, `last_vector` of each owner, all from the same moment.
+        """Return the versions of the newest change and the newest embedding of each owner, all from the same moment.
 
         Raises:
             ValueError: the owners are of several tenants.
@@ -431,11 +431,6 @@ class PostgresStore:
     def _nearest(self, search: CandidateSearch) -> list[int]:
         with self._connector.reading() as connection:
             return search.nearest(connection)
-
-    def last_vector(self, owner: Owner, model: str) -> int:
-        """Return the version of the newest embedding by `model`, 0 if there is none."""
-        with self._owned(owner) as (connection, key):
-            return embeddings.last(connection, key, self._models.number(connection, model))
 
     def drop_vectors(self, model: str) -> int:
         """Delete all embeddings by a model; return their number."""

@@ -116,11 +116,6 @@ def of_memories(
     return found
 
 
-def last(connection: apsw.Connection, owner: OwnerKey, model: int) -> int:
-    """Return the version of the newest embedding, 0 if there is none."""
-    return connection.execute(_SQL["last_vector"], (*owner, model)).get or 0
-
-
 def drop(connection: apsw.Connection, name: str) -> int:
     """Delete all embeddings by a model; return their number."""
     number = model_number(connection, name)

@@ -307,7 +307,7 @@ class SqliteStore:
     # --- Questions of an index ----------------------------------------------------------------------------------
 
     def versions(self, owners: Sequence[Owner], model: str | None = None) -> list[tuple[int, int]]:
-        """Return `last_version` and, with a model, `last_vector` of each owner, all from the same moment."""
+        """Return the versions of the newest change and the newest embedding of each owner, all from the same moment."""
         with self._connector.reading() as connection:
             return self._standing.of(connection, self._connector.owners, owners, model)
 
@@ -396,11 +396,6 @@ class SqliteStore:
             damage = self._connector.owners.damage
             return embeddings.of_memories(connection, tenant_number(connection, tenant), model, ids, damage)
 
-    def last_vector(self, owner: Owner, model: str) -> int:
-        """Return the version of the newest embedding by `model`, 0 if there is none."""
-        with self._modelled(owner, model) as (connection, key, which):
-            return embeddings.last(connection, key, which)
-
     def drop_vectors(self, model: str) -> int:
         """Delete all embeddings by a model; return their number."""
         with self._connector.writing() as connection:
@@ -468,11 +463,6 @@ class SqliteStore:
     def _owned(self, owner: Owner) -> Iterator[tuple[apsw.Connection, OwnerKey]]:
         with self._connector.reading() as connection:
             yield connection, self._connector.owners.find(connection, owner) or NO_OWNER
-
-    @contextlib.contextmanager
-    def _modelled(self, owner: Owner, model: str) -> Iterator[tuple[apsw.Connection, OwnerKey, int]]:
-        with self._owned(owner) as (connection, key):
-            yield connection, key, embeddings.model_number(connection, model) or 0
 
     def _begin(self, model: str) -> None:
         with self._connector.reading() as connection:
