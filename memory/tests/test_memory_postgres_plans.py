@@ -246,7 +246,7 @@ def test_a_tenant_costs_rows_only(store):
     assert (before, 201) == (figures(), len(store.owners(None)))
     with store._connector.moment() as connection:
         from beaver_memory.store.postgres import reads
-        from beaver_memory.store.postgres.seen import seen
+        from beaver_memory.store.postgres.sql_filters import seen
 
         reads.recent(connection, seen(connection, store._owners, looking(owners=(Owner(tenant="t7"),))), 3)
         held = connection.execute("SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid()").fetchone()

@@ -13,7 +13,7 @@ from beaver_memory.patterns import Pattern
 from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import bounded, usable
 from beaver_memory.store.forgotten_texts import digests
-from beaver_memory.store.in_memory import embeddings, figures, reads, word_search, writes
+from beaver_memory.store.in_memory import embeddings, figures, reads, writes
 from beaver_memory.store.in_memory.tables import Database, OwnerTable, key_of, last_of, newer
 from beaver_memory.store.in_memory.turn_queue import InMemoryTurnQueue
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
@@ -82,7 +82,7 @@ class InMemoryStore:
     def matching(self, patterns: Sequence[Pattern], filters: Filters, *, limit: int) -> list[int]:
         """Return ids of visible memories that hold all of some phrases and prefixes, newest first."""
         with self._locked() as database:
-            return word_search.matching(database, patterns, filters, limit)
+            return reads.matching(database, patterns, filters, limit)
 
     def timeline(self, anchor: int, filters: Filters, *, before: int, after: int) -> list[Memory]:
         """Return a memory with its neighbours in time, oldest first; an empty list if the anchor is not visible."""

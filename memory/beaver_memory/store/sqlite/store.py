@@ -28,16 +28,24 @@ from beaver_memory.store.sqlite import (
     upsert,
     versions,
     word_index,
-    word_search,
 )
+from beaver_memory.store.sqlite.captures import made_key, read_key
 from beaver_memory.store.sqlite.connections import PATIENCE, Connector, LossTold
-from beaver_memory.store.sqlite.damage import Damage, DamageTold
 from beaver_memory.store.sqlite.damaged_rows import damaged_rows
-from beaver_memory.store.sqlite.forgotten_key import made_key, read_key
-from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, TenantOwners, live, live_owners, owners, tenant_number
+from beaver_memory.store.sqlite.owners import (
+    NO_OWNER,
+    Damage,
+    DamageTold,
+    OwnerKey,
+    TenantOwners,
+    live,
+    live_owners,
+    owners,
+    tenant_number,
+)
 from beaver_memory.store.sqlite.sqlite_vec import VecTables
 from beaver_memory.store.sqlite.turn_queue import SqliteTurnQueue
-from beaver_memory.store.sqlite.version_cache import VersionCache
+from beaver_memory.store.sqlite.versions import VersionCache
 from beaver_memory.texts import micros
 from beaver_memory.views import Project, stored
 from beaver_toolkit.sqlite.errors import UNWRITABLE
@@ -159,7 +167,7 @@ class SqliteStore:
         """
         self._index_words()
         with self._seen(filters) as (connection, owners):
-            return word_search.matching(connection, owners, patterns, filters, limit)
+            return word_index.matching(connection, owners, patterns, filters, limit)
 
     def touch(self, ids: Iterable[int], *, tenant: str, now: datetime) -> None:
         """Record that memories of a tenant were recalled; gives no new version."""

@@ -83,6 +83,11 @@ SELECT memory, data, checksum
 FROM observation_embeddings INDEXED BY observation_embeddings_by_memory
 WHERE tenant = ?1 AND model = ?2 AND memory IN (SELECT value FROM json_each(?3))
 
+-- name: last_vector
+SELECT max(version)
+FROM observation_embeddings INDEXED BY observation_embeddings_by_version
+WHERE tenant = ? AND owner = ? AND model = ?
+
 -- name: models_of_memory
 SELECT model FROM observation_embeddings WHERE tenant = ? AND memory = ? ORDER BY version
 
