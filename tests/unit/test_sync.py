@@ -369,19 +369,6 @@ def test_a_forked_child_is_refused(make_host):
         assert turn.commit("bye")
 
 
-def test_a_host_of_another_process_is_refused(make_host):
-    """Every call in a forked child raises, also opening and closing, and ends nothing."""
-    host = make_host()
-    with host:
-        mine, host._thread._process = host._thread._process, -1
-        for use in (host.health, host.open, host.close):
-            with pytest.raises(ForkedHost) as caught:
-                use()
-            assert FORKED == str(caught.value)
-        host._thread._process = mine
-        assert {"host"} == set(host.health())
-
-
 class Parting:
     """Stops only when the test tells it to."""
 
@@ -604,16 +591,6 @@ def test_a_host_that_nobody_closes_is_closed_with_the_interpreter(tmp_path):
     """
 
     assert ["7\nlearned bye\nstopped\n", "", "turn_committed\n", ""] == run(source, tmp_path / "state")
-
-
-def test_the_end_of_the_interpreter_closes_what_is_open(make_host):
-    """The exit handler closes an open host, and does nothing with a closed one."""
-    host = make_host()
-    host.open()
-    host._close_at_exit()
-    host._close_at_exit()
-    with pytest.raises(HostNotOpen):
-        host.health()
 
 
 def test_a_keyboard_interrupt_of_a_plugin_reaches_its_caller(make_host):

@@ -257,7 +257,7 @@ async def test_the_history_has_a_limit(load, limit, expected):
     [(False, "Log in with password=[redacted: password]"), (True, "Log in with password=hunter2tulip")],
 )
 async def test_a_secret_is_there_in_its_turn_alone(load, kept, told):
-    """The model sees a secret in the turn in which it was said; later turns have a mask, unless `storeSecrets` keeps it."""
+    """The model sees a secret in the turn in which it was said; later turns and the title have a mask, unless `storeSecrets` keeps it."""
     agent = await load(store_secrets=kept)
     await agent.run("Log in with password=hunter2tulip", "s")
     first = [*agent.provider.texts]
@@ -265,6 +265,7 @@ async def test_a_secret_is_there_in_its_turn_alone(load, kept, told):
 
     assert (["Log in with password=hunter2tulip"], [told, "yes", "And now?"]) == (first, [*agent.provider.texts])
     assert [told, "yes", "And now?", "yes"] == await agent.said("s")
+    assert "Log in with password=[redacted: password]" == (await agent.engine.sessions.show("s")).info.title
 
 
 @pytest.mark.parametrize(
@@ -422,14 +423,6 @@ async def test_too_many_rounds_end_normally(load, streamed):
     assert (4, 0) == (len(agent.provider.asked), len(plugin.calls_of("on_turn_dropped")))
 
 
-async def test_the_last_round_may_still_be_an_answer(load):
-    """A run may use all of its tool rounds and still answer."""
-    agent = await load(*[calling(call())] * 2, YES, plugins={"p": RecordingPlugin(tools=[tool()])}, max_tool_rounds=2)
-    result = await agent.run("go", "s")
-
-    assert ("completed", "yes", 2) == (result.status, result.text, len(result.tool_calls))
-
-
 async def test_calls_without_an_id_get_one(load):
     """Each call without an id gets one that is unique in the turn, and its result has the same id."""
     plugin = RecordingPlugin(tools=[tool()])
@@ -451,16 +444,6 @@ async def test_an_answer_that_was_cut_says_so(load, reason, status):
     agent = await load(Completion(text="Half of", finish_reason=reason))
 
     assert (status, "Half of") == ((result := await agent.run("go", "s")).status, result.text)
-
-
-async def test_a_credential_in_a_prompt_is_masked_in_what_is_kept(load, canary):
-    """The model gets the credential of a prompt; the session and its title do not hold it."""
-    agent = await load()
-    await agent.run(f"What is wrong with {canary.reveal()}?", "s")
-    shown = await agent.engine.sessions.show("s")
-
-    assert canary.reveal() in agent.provider.asked[-1].messages[-1].text
-    canary.assert_clean(repr([[message.text for message in shown.messages], shown.info.title]))
 
 
 # --- Stored, then committed, then returned ------------------------------------------------------------------------
