@@ -3,8 +3,6 @@
 import asyncio
 import json
 import re
-import subprocess
-import sys
 import tempfile
 import threading
 from collections import deque
@@ -617,74 +615,6 @@ async def test_an_answer_that_cannot_be_stored(load, tmp_path, harm, sentence):
     kept = ["hello", "yes"] if sentence else []
     assert ([*kept, "next"], [*kept, "next", "yes"]) == (agent.provider.texts, await agent.said())
     assert () == await agent.engine.sessions.integrity()
-
-
-FULL_DISK = """
-import asyncio, json, resource, sys
-from pathlib import Path
-from beaver_hooks.agent.messages import Completion
-from beaver_hooks.agent.errors import StorageError
-from beaver_hooks.agent.factory import EngineLoader
-from beaver_hooks.agent.loop import AgentLoop
-
-folder = Path(sys.argv[1])
-
-class Provider:
-    async def complete(self, messages, **_):
-        return Completion(text="x" * 3_000_000 if messages[-1].text == "lost" else "yes")
-
-    async def close(self):
-        pass
-
-def grow(size):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, -1))
-
-async def main():
-    said = []
-    async with await EngineLoader(folder / "config.json").load() as engine:
-        engine.provider, loop = Provider(), AgentLoop(engine)
-        await loop.run("hello", "s")
-        await engine.events.flush()
-        await asyncio.to_thread(engine.host.trail.flush)
-        grow(2_000_000)
-        try:
-            await loop.run("lost", "s")
-        except StorageError as error:
-            said += [type(error).__name__, len(error.text), str(error).split(". ")[1]]
-        grow(-1)
-        await loop.run("next", "s")
-        said += [each.text for each in await engine.sessions.history("s")]
-        said += [*await engine.sessions.integrity()]
-    grow(100)
-    try:
-        await EngineLoader(folder / "other.json").load()
-    except StorageError as error:
-        said += [type(error).__name__, str(error)]
-    print(json.dumps(said))
-
-asyncio.run(main())
-"""
-
-
-@pytest.mark.campaign
-def test_a_disk_that_is_really_full(tmp_path):
-    """On a full disk the run raises one error with the answer; the session loses nothing and stores no half turn."""
-    for name in ("config", "other"):
-        text = json.dumps({"memory": {"mode": "curated"}, "host": {"stateFolder": name}})
-        (tmp_path / f"{name}.json").write_text(text)
-    child = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, check=False, timeout=60
-    )
-
-    store = (
-        f"The session store {tmp_path / 'config' / DATABASE} cannot grow: the disk is full; make room and try again."
-    )
-    other = f"The session store {tmp_path / 'other' / DATABASE} cannot grow: the disk is full; make room and try again."
-    assert [
-        *("AnswerNotStored", 3_000_000, store.removesuffix(".") + "."),
-        *("hello", "yes", "next", "yes"),
-        *("StorageError", other),
-    ] == json.loads(child.stdout), child.stderr
 
 
 @pytest.mark.parametrize(
