@@ -47,13 +47,14 @@ def import_everything() -> None:
 
 
 def fill_caches() -> None:
-    """Call each cached function that needs no argument, and prepare a vocabulary: all processes compute the same."""
+    """Call each cached function that needs no argument, and prepare vocabularies: all processes compute the same."""
     for name, module in [*sys.modules.items()]:
         if name.partition(".")[0] in PACKAGES:
             for each in [*vars(module).values()]:
                 if hasattr(each, "cache_info") and _needs_nothing(each):
                     each()
     import_module("beaver_memory.reconcile.vocabulary.reader").vocabulary(LANGUAGE)
+    import_module("beaver_memory.capture.vocabulary").vocabulary_of("")
     import_module("beaver_hooks.plugins.entry_points").installed()
 
 

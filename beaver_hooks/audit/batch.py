@@ -1,17 +1,24 @@
-"""The writer's next transaction: items from the queue, sanitised and kept until they are committed."""
+"""The writer's next transaction: items from the queue, as text, kept until they are committed."""
 
+import json
 import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
+from typing import TypeVar
 
 import attrs
 from attrs import field
 
 from beaver_hooks.audit.chain import Fields
-from beaver_hooks.audit.events import AuditEvent
-from beaver_hooks.audit.sanitiser import attempt, body_text, column, facts_text, optional_column, stamp
+from beaver_hooks.audit.events import AuditEvent, stamp
+from beaver_hostspecs.naming import type_name
 
+# Built once: json.dumps builds an encoder per call for anything but its defaults. Sorted keys and pure ASCII
+# encode the same value to the same bytes, and make lone surrogates and NUL plain escapes.
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
+
+Answer = TypeVar("Answer")
 Body = Mapping[str, object] | Callable[[], Mapping[str, object]]
 
 
@@ -57,8 +64,7 @@ Item = AuditEvent | ReceiptRow | HealthRow | Flush | Stop
 class Batch:
     """Rows that wait for their commit, and the flushes that wait for the rows; every row holds text only."""
 
-    def __init__(self, identify: Callable[[str], str]) -> None:
-        self._identify = identify
+    def __init__(self) -> None:
         self._given: dict[str, ReceiptRow] = {}
         self._receipts: dict[str, tuple[str, str, str]] = {}
         self._health: dict[str, tuple[str, str, str]] = {}
@@ -88,14 +94,13 @@ class Batch:
     def take(self, item: Item) -> None:
         """Add one item. Never raises because of its content."""
         if isinstance(item, AuditEvent):
-            row, failure = attempt(partial(self._event, item))
+            row, failure = attempt(partial(_row, item))
             self.events.append(row or host_event("audit_event_unwritable", item.at, error=failure))
         elif isinstance(item, ReceiptRow):
             # `evaluate` calls the body of a turn's last receipt only.
             self._given[item.turn] = item
         elif isinstance(item, HealthRow):
-            plugin = column(item.plugin)
-            self._health[plugin] = (plugin, self._body("health", item.body, item.at), stamp(item.at))
+            self._health[item.plugin] = (item.plugin, self._body("health", item.body, item.at), stamp(item.at))
         elif isinstance(item, Flush):
             self._waiting.append(item)
         else:
@@ -104,15 +109,11 @@ class Batch:
     def evaluate(self) -> None:
         """Turn the receipts taken so far into rows; calls their bodies here, so that no caller waits for that."""
         for given in self._given.values():
-            turn, make = (
-                column(given.turn),
-                given.body if callable(given.body) else partial(_same, given.body),
-            )
-            body, failure = attempt(make)
+            body, failure = attempt(given.body if callable(given.body) else partial(dict, given.body))
             text = self._body("receipt", {"unwritable": failure} if failure else body, given.at)
             if failure:
                 self.events.append(host_event("audit_body_unwritable", given.at, what="receipt", error=failure))
-            self._receipts[turn] = (turn, stamp(given.at), text)
+            self._receipts[given.turn] = (given.turn, stamp(given.at), text)
         self._given.clear()
 
     def release(self, failure: str | None) -> None:
@@ -128,29 +129,31 @@ class Batch:
         self._receipts.clear()
         self._health.clear()
 
-    def _event(self, event: AuditEvent) -> Fields:
-        return (
-            stamp(event.at),
-            column(event.name),
-            optional_column(event.plugin),
-            optional_column(event.hook),
-            optional_column(event.turn),
-            optional_column(event.session),
-            facts_text(event.facts, self._identify),
-        )
-
     def _body(self, what: str, body: object, at: datetime) -> str:
-        text, failure = attempt(partial(body_text, body))
+        text, failure = attempt(partial(_encode, body))
         if text is not None:
             return text
         self.events.append(host_event("audit_body_unwritable", at, what=what, error=failure))
-        return body_text({"unwritable": failure})
+        return _encode({"unwritable": failure})
 
 
 def host_event(name: str, at: datetime, **facts: str | int | None) -> Fields:
     """Return the row of an event about the trail itself."""
-    return (stamp(at), name, None, None, None, None, body_text(facts))
+    return (stamp(at), name, None, None, None, None, _encode(facts))
 
 
-def _same(body: Mapping[str, object]) -> Mapping[str, object]:
-    return body
+def attempt(call: Callable[[], Answer]) -> tuple[Answer | None, str | None]:
+    """Run code that may be foreign; return its result, or only the type name of the error that it raised.
+
+    The caller reports the error.
+    """
+    try:
+        return call(), None
+    # Any exception on the writer's thread would end the trail.
+    except BaseException as error:  # noqa: BLE001
+        return None, type_name(error)
+
+
+def _row(event: AuditEvent) -> Fields:
+    facts = _encode(dict(event.facts))
+    return (stamp(event.at), event.name, event.plugin, event.hook, event.turn, event.session, facts)

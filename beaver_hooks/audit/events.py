@@ -1,7 +1,7 @@
 """The audit event, one content-free fact, and the sink that takes such events."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Protocol
 
@@ -23,7 +23,7 @@ class AuditEvent:
         hook: the hook in which it happened, if any.
         turn: the id of the turn; a keyed hash if the host did not make the id.
         session: the keyed hash of the session.
-        facts: flat and content-free, already scrubbed.
+        facts: numbers, codes and ids, already clean.
     """
 
     name: str
@@ -33,6 +33,11 @@ class AuditEvent:
     turn: str | None = None
     session: str | None = None
     facts: Facts = MappingProxyType({})
+
+
+def stamp(at: datetime) -> str:
+    """Return a time as text that sorts: UTC, microseconds."""
+    return at.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 class AuditSink(Protocol):

@@ -13,9 +13,8 @@ import attrs
 from beaver_hooks.audit import chain
 from beaver_hooks.audit.chain import ChainCheck, ChainedEvent, Head
 from beaver_hooks.audit.database import DATABASE, RECEIPTS_KEPT, Database
-from beaver_hooks.audit.events import AuditEvent
+from beaver_hooks.audit.events import AuditEvent, stamp
 from beaver_hooks.audit.key import KEY_FILE, read_key
-from beaver_hooks.audit.sanitiser import stamp
 from beaver_hostspecs import AuditUnavailable
 from beaver_toolkit.sqlite.errors import DatabaseError
 

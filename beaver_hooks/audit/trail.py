@@ -60,7 +60,7 @@ class Trail(TrailReader):
             writer.start(database)
         trail = cls(folder, key.secret, writer, clock)
         if is_lost:
-            trail.append(AuditEvent(name="audit_restarted", at=clock.now(), facts={"reason": "file missing at start"}))
+            trail.append(AuditEvent(name="audit_restarted", at=clock.now(), facts={"reason": "missing_at_start"}))
         if key.tightened:
             trail.append(AuditEvent(name="audit_key_tightened", at=clock.now()))
         trail._report_losses()
@@ -71,7 +71,7 @@ class Trail(TrailReader):
         """Record what earlier trails in this folder could not write."""
         found = list(loss_notes.notes(self._folder))
         for _, lost in found:
-            facts: Facts = {"lost": lost, "reason": "not written before closing"}
+            facts: Facts = {"lost": lost, "reason": "closed"}
             self.append(AuditEvent(name="audit_gap", at=self._clock.now(), facts=facts))
         if found:
             # The notes stay until the events are durable.
@@ -84,7 +84,7 @@ class Trail(TrailReader):
         """Record that databases in this folder lack acknowledged commits, until the user accepts that."""
         for database in databases_with_losses(self._folder):
             commits = sum(each.commits for each in losses_of(database))
-            facts: Facts = {"database": database.name, "commits": commits, "remedy": "run `beaver doctor`"}
+            facts: Facts = {"database": database.name, "commits": commits}
             self.append(AuditEvent(name="commits_missing", at=self._clock.now(), facts=facts))
 
     def append(self, event: AuditEvent) -> None:

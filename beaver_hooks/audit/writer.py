@@ -14,10 +14,9 @@ from pathlib import Path
 
 import attrs
 
-from beaver_hooks.audit.batch import Batch, Flush, Item, Stop, host_event
-from beaver_hooks.audit.chain import Fields, chain_key, identifier_key, identify, link
+from beaver_hooks.audit.batch import Batch, Flush, Item, Stop, attempt, host_event
+from beaver_hooks.audit.chain import Fields, chain_key, link
 from beaver_hooks.audit.database import Database
-from beaver_hooks.audit.sanitiser import attempt
 from beaver_hooks.log import make_log
 from beaver_hostspecs import Clock
 from beaver_toolkit.sqlite.errors import DatabaseError
@@ -28,7 +27,7 @@ MOST_WAITING = 10_000
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 10.0
 
-_RESTARTS = {"missing": "file vanished", "exchanged": "file replaced", "log_lost": "log removed"}
+_RESTARTS = {"missing": "file_vanished", "exchanged": "file_replaced", "log_lost": "log_removed"}
 """Why the next event may not follow the last one, by the category of the failure."""
 
 
@@ -82,7 +81,7 @@ class Writer:
         self._clock = clock
         self._queue: queue.SimpleQueue[Item] = queue.SimpleQueue()
         self._hurry = threading.Event()
-        self._batch = Batch(partial(identify, identifier_key(key)))
+        self._batch = Batch()
         self._room = MOST_WAITING
         self._lock = threading.Lock()
         self._refused = 0

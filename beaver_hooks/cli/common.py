@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import logging
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -35,8 +36,7 @@ FOLDER = "notices"
 
 ONCE = "This line is shown once; `beaver check` repeats it."
 
-_LEFT_OUT = "event=beaver_hooks.plugin_unavailable "
-_OWN_WORDS = "error=PluginUnavailable"
+_OPTED_OUT = re.compile(r"event=beaver_hooks\.plugin_unavailable plugin=\S+ error=PluginUnavailable ")
 
 
 def common(function: Function) -> Function:
@@ -138,8 +138,7 @@ def _confirm(summary: Summary) -> bool:
 
 def is_news(record: logging.LogRecord) -> bool:
     """Whether a log record says more than `tell_once`, which reports plugins that opt out."""
-    text = record.getMessage()
-    return not (text.startswith(_LEFT_OUT) and text.endswith(_OWN_WORDS))
+    return not _OPTED_OUT.match(record.getMessage())
 
 
 def tell_once(status: "Mapping[str, Health]", notices: Mapping[str, Sequence[str]], folder: Path) -> None:

@@ -141,9 +141,9 @@ class Loader:
             cause = error if error.__cause__ is None else error.__cause__
             off = isinstance(error, PluginTurnedOff)
             self._recorder.health.out_of_service(name, state="disabled" if off else "unavailable", reason=reason)
-            facts = {"reason": reason, "error": type_name(cause)}
             event = "plugin_turned_off" if off else "plugin_unavailable"
-            self._recorder.event(event, facts, plugin=name, loudly=not off)
+            facts = {"error": type_name(cause)}
+            self._recorder.event(event, facts, plugin=name, loudly=not off, sentence=reason)
             raise
 
     async def _check_wanted(self, member: Member) -> None:
@@ -209,7 +209,7 @@ class Loader:
                 # A link, or writable by all users: the plugin's state would go to the wrong place.
                 raise PluginUnavailable(str(error), plugin=name) from error
             # The plugin may need no state. If it does, its own writing fails, and it reports that.
-            self._recorder.event("plugin_folder_unusable", {"reason": str(error)}, plugin=name, loudly=True)
+            self._recorder.event("plugin_folder_unusable", plugin=name, loudly=True, sentence=str(error))
             return wanted
 
     def _settings(self, name: str, info: PluginInfo) -> object:

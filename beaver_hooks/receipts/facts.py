@@ -1,55 +1,93 @@
-"""Keeps facts content-free: flat, short, scrubbed, and without names of persons."""
+"""Cleans the reports of plugins: numbers, codes and ids stay, any other text becomes a keyed hash and a length.
+
+A code is a word of at most 64 characters, without spaces, so no sentence is a code. A code that contains a known
+secret, the whole prompt or an id of a person is replaced as well.
+"""
 
 import re
 from collections.abc import Callable, Mapping
 from math import isfinite
 
-from beaver_hooks.receipts.private_texts import HORIZON, PrivateTexts
-from beaver_hostspecs import Fact, Personal, scrub
-from beaver_hostspecs.naming import type_name
+import attrs
 
-LONGEST = 500
-"""Characters of a string fact; a longer text is content."""
+from beaver_hostspecs import Fact, Personal, Turn, holds_secret
+from beaver_hostspecs.naming import type_name
 
 MOST_ITEMS = 50
 """Items of a list fact, and facts of an event."""
 
+HORIZON = 20_000
+"""Characters of a text that its keyed hash covers; the time to hash a longer text has no limit."""
+
+_CODE = re.compile(r"[A-Za-z0-9_.:/+-]{0,64}")
 _INTEGERS = (-(2**63), 2**63 - 1)
 """The integers that every sink can store; the time to print a larger number has no limit."""
+
+_SHORTEST_PART, _SHORTEST_WORD = 6, 3
+"""Letters from which an id is found within a code, and as a word of a code: `u1` could be anything."""
 
 Identify = Callable[[str], str]
 """Returns the keyed hash of a value."""
 
 
-def clean(facts: Mapping[str, object], *, private: PrivateTexts, identify: Identify) -> dict[str, Fact | list[Fact]]:
-    """Return `facts` in the form that may be recorded."""
-    some = list(facts.items())[:MOST_ITEMS]
-    return {
-        clean_name(key, private=private, identify=identify): _clean(value, private, identify) for key, value in some
-    }
+def private_words(turn: Turn, recorded: str) -> frozenset[str]:
+    """Return the prompt and the ids of a turn that no code may contain, as letters; `recorded` is its recorded id."""
+    actors, other = turn.actors, turn.id if turn.id != recorded else None
+    named = (turn.prompt, turn.session, turn.conversation, turn.user, actors.speaker, actors.subject, other)
+    return frozenset({_letters(each[:HORIZON]) for each in named if each} - {""})
 
 
-def clean_name(name: str, *, private: PrivateTexts, identify: Identify) -> str:
-    """Return the name of an event or a fact in a form that fits every log format and every query."""
-    return re.sub(r"\W+", "_", clean_text(name, private=private, identify=identify)) or "_"
+@attrs.frozen
+class Cleaner:
+    """Brings the reports of one turn, or of no turn, into the form that may be recorded.
 
+    Attributes:
+        identify: returns the keyed hash of a value.
+        private: the letters of texts that no code may contain.
+    """
 
-def _clean(value: object, private: PrivateTexts, identify: Identify) -> Fact | list[Fact]:
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_clean_one(item, private, identify) for item in list(value)[:MOST_ITEMS]]
-    return _clean_one(value, private, identify)
+    identify: Identify
+    private: frozenset[str] = frozenset()
 
+    def facts(self, facts: Mapping[str, object]) -> dict[str, Fact | list[Fact]]:
+        """Return facts: flat, few and content-free."""
+        return {self.name(key): self._fact(value) for key, value in list(facts.items())[:MOST_ITEMS]}
 
-def _clean_one(value: object, private: PrivateTexts, identify: Identify) -> Fact:
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int | float):
-        return _number(value)
-    if isinstance(value, Personal):
-        return pseudonym(value.value, identify)
-    if isinstance(value, str):
-        return clean_text(value, private=private, identify=identify)
-    return type_name(value)
+    def name(self, name: str) -> str:
+        """Return the name of an event or a fact in a form that fits every log format and every query."""
+        return re.sub(r"\W", "_", self.code(name)) or "_"
+
+    def code(self, text: str) -> str:
+        """Return a code or an id as it is, and any other text as its keyed hash and its length."""
+        plain = str.__str__(text)
+        is_code = _CODE.fullmatch(plain) and not self._is_private(plain) and not holds_secret(plain)
+        return plain if is_code else self._pseudonym(plain)
+
+    def _fact(self, value: object) -> Fact | list[Fact]:
+        if isinstance(value, list | tuple | set | frozenset):
+            return [self._item(item) for item in list(value)[:MOST_ITEMS]]
+        return self._item(value)
+
+    def _item(self, value: object) -> Fact:
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, int | float):
+            return _number(value)
+        if isinstance(value, Personal):
+            return self._pseudonym(value.value)
+        return self.code(value if isinstance(value, str) else type_name(value))
+
+    def _is_private(self, code: str) -> bool:
+        letters, words = _letters(code), re.split(r"[\W_]+", code.casefold())
+        return any(
+            each == letters
+            or (len(each) >= _SHORTEST_WORD and each in words)
+            or (len(each) >= _SHORTEST_PART and each in letters)
+            for each in self.private
+        )
+
+    def _pseudonym(self, value: str) -> str:
+        return f"{self.identify(value[:HORIZON])}/{len(value)}"
 
 
 def _number(value: float) -> Fact:
@@ -61,14 +99,5 @@ def _number(value: float) -> Fact:
     return number if isfinite(number) else str(number)
 
 
-def clean_text(text: str, *, private: PrivateTexts, identify: Identify) -> str:
-    """Return `text` scrubbed, on one line and short; its keyed hash and length if it reveals anything private."""
-    plain = str.__str__(text)
-    # Masked before it is cut: half a secret is not recognised. The limit bounds the time for a huge text.
-    line = " ".join(scrub(plain[: 8 * LONGEST]).split())
-    return pseudonym(plain, identify) if private.is_in(line[: 2 * LONGEST]) else line[:LONGEST].rstrip()
-
-
-def pseudonym(value: str, identify: Identify) -> str:
-    """Return the keyed hash of `value` (of its beginning, if it is huge) and its length."""
-    return f"{identify(value[:HORIZON])}/{len(value)}"
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text.casefold())

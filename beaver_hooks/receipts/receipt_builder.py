@@ -8,8 +8,7 @@ from typing import TypeVar
 
 import attrs
 
-from beaver_hooks.receipts.facts import Identify, clean_text
-from beaver_hooks.receipts.private_texts import PrivateTexts
+from beaver_hooks.receipts.facts import Cleaner, Identify, private_words
 from beaver_hooks.receipts.receipts import Clip, Decision, Failure, Outcome, PluginReceipt, Receipt, TurnState
 from beaver_hostspecs import DropReason, Turn
 
@@ -112,9 +111,9 @@ class ReceiptBuilder:
     plugins: dict[str, PluginReceiptBuilder] = attrs.field(factory=lambda: defaultdict(PluginReceiptBuilder))
 
     @cached_property
-    def private(self) -> PrivateTexts:
-        """The texts of the turn that are content or could identify a person, also a turn id not made by the host."""
-        return PrivateTexts.of(self.turn, *({self.turn.id} - {self.recorded}))
+    def private(self) -> frozenset[str]:
+        """The letters of the prompt and of the ids that could identify a person, with a turn id of the caller."""
+        return private_words(self.turn, self.recorded)
 
     @property
     def state(self) -> TurnState:
@@ -127,11 +126,8 @@ class ReceiptBuilder:
 
     def receipt(self, identify: Identify) -> Receipt:
         """Return the receipt so far."""
-
-        def clean(text: str) -> str:
-            return clean_text(text, private=self.private, identify=identify)
-
-        plugins = {name: part.receipt(clean) for name, part in list(self.plugins.items())}
+        clean = Cleaner(identify, self.private)
+        plugins = {name: part.receipt(clean.code) for name, part in list(self.plugins.items())}
         return Receipt(
             turn=self.recorded,
             session=self.session,

@@ -5,22 +5,18 @@ A failure of a hook is also written to the turn's receipt and to the plugin's he
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import cast
 
-from beaver_hooks.audit.events import AuditEvent, AuditSink, Facts
+from beaver_hooks.audit.events import AuditEvent, AuditSink
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.log import Log
-from beaver_hooks.receipts.facts import Identify, clean, clean_text
+from beaver_hooks.receipts.facts import Cleaner, Identify
 from beaver_hooks.receipts.health import Health
 from beaver_hooks.receipts.health_store import HealthStore
-from beaver_hooks.receipts.private_texts import PrivateTexts
 from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.receipts import Failure, to_json
 from beaver_hooks.receipts.traceback_location import frames_of, place_of
 from beaver_hostspecs import AuditUnavailable, Clock, scrub
 from beaver_hostspecs.naming import type_name
-
-HARMLESS_TYPES = frozenset({int, bool, type(None)})
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -98,22 +94,28 @@ class Recorder:
         plugin: str | None = None,
         hook: str | None = None,
         loudly: bool = False,
+        sentence: str | None = None,
     ) -> None:
-        """Append an audit event and log it: as a warning if `loudly`, else at debug level."""
-        kept = self._clean(facts, builder)
+        """Append an audit event and log it: as a warning if `loudly`, else at debug level.
+
+        Only the log has the `sentence`, an explanation that a person needs.
+        """
+        cleaner = self.cleaner(builder)
         event = AuditEvent(
-            name=name,
+            name=cleaner.name(name),
             at=self._clock.now(),
             plugin=plugin,
-            hook=hook,
+            hook=hook and cleaner.code(hook),
             turn=builder.recorded if builder else None,
             session=builder.session if builder else None,
-            facts=kept,
+            facts=cleaner.facts(facts),
         )
         for source, sink in self._sinks.items():
             self._append(source, sink, event)
-        fields = {f"fact_{key}" if key in LOG_FIELDS else key: fact for key, fact in kept.items()}
-        self._say("warning" if loudly else "debug", name, plugin=plugin, hook=hook, turn=event.turn, **fields)
+        fields: dict[str, object] = {"plugin": plugin, "hook": event.hook, "turn": event.turn}
+        fields |= {f"fact_{key}" if key in LOG_FIELDS else key: fact for key, fact in event.facts.items()}
+        fields |= {"reason": sentence} if sentence else {}
+        self._say("warning" if loudly else "debug", event.name, **fields)
         self.check_trail()
 
     def failed(
@@ -133,10 +135,8 @@ class Recorder:
         since = self.health[plugin].since
         facts = {"category": category, "error": kind, "at": at, "degraded_since": since and since.isoformat()}
         self.event("plugin_failed", facts, builder=builder, plugin=plugin, hook=hook, loudly=True)
-        if error is not None:
-            said = self.text(_said(error), builder)
-            frames = [self.text(str(each), builder) for each in frames_of(error)]
-            self._say("debug", "plugin_error", plugin=plugin, hook=hook, error=said, frames=frames or None)
+        if error is not None and (frames := frames_of(error)):
+            self._say("debug", "plugin_error", plugin=plugin, hook=hook, error=kind, frames=[*map(str, frames)])
 
     def blocked(self, plugin: str | None, *, hook: str | None, seconds: float, builder: ReceiptBuilder | None) -> None:
         """Record that a plugin, or unknown code, blocks the event loop; the watchdog's thread calls it meanwhile."""
@@ -193,20 +193,14 @@ class Recorder:
             self.notices[plugin] = (*told, text)
             self._say("info", "plugin_notice", plugin=plugin, text=text)
 
-    def _clean(self, facts: Mapping[str, object], builder: ReceiptBuilder | None) -> Facts:
-        # These types identify no person and skip the slow check; the keys come from the host or are clean already.
-        if all(type(fact) in HARMLESS_TYPES for fact in facts.values()):
-            return cast("Facts", facts)
-        return clean(facts, private=builder.private if builder else PrivateTexts(), identify=self.identify)
-
-    def text(self, text: str, builder: ReceiptBuilder | None) -> str:
-        """Return `text` in the form that may be recorded."""
-        return clean_text(text, private=builder.private if builder else PrivateTexts(), identify=self.identify)
+    def cleaner(self, builder: ReceiptBuilder | None) -> Cleaner:
+        """Return the cleaner of the reports of a turn, or of no turn."""
+        return Cleaner(self.identify, builder.private if builder else frozenset())
 
     def _kind(self, error: BaseException, builder: ReceiptBuilder | None) -> tuple[str, str | None]:
         """Return the type of an error and the place that raised it."""
-        place = place_of(error)
-        return self.text(type_name(error), builder), place and self.text(place, builder)
+        code, place = self.cleaner(builder).code, place_of(error)
+        return code(type_name(error)), place and code(place)
 
     def _append(self, source: str, sink: AuditSink, event: AuditEvent) -> None:
         """Append an event to a sink; log once that a sink raises, and go on."""
@@ -237,11 +231,3 @@ class Recorder:
         is_new = source not in self._failing
         self._failing.add(source)
         return is_new
-
-
-def _said(error: BaseException) -> str:
-    """Return the text of an error; its `__str__` may fail too."""
-    try:
-        return str(error)
-    except BaseException as trouble:  # noqa: BLE001 - the text is made by the plugin's code
-        return f"its text cannot be read ({type_name(trouble)})"

@@ -5,8 +5,7 @@ from math import inf, isfinite
 
 import attrs
 
-from beaver_hooks.receipts.facts import clean, clean_name
-from beaver_hooks.receipts.private_texts import PrivateTexts
+from beaver_hooks.receipts.facts import Cleaner
 from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.receipts import Clip, Decision, Outcome
 from beaver_hooks.receipts.recorder import TRUST, Recorder
@@ -65,14 +64,13 @@ class HostReport:
         """Record a gate's decision."""
         if gate == TRUST and self.builder is not None:
             self.recorder.trust_left_out(self.plugin, self.builder.turn.trust)
-        self._enter(Decision(gate=self._text(gate), verdict=self._text(verdict), reason=self._text(reason)))
+        self._enter(Decision(gate=self._code(gate), verdict=self._code(verdict), reason=self._code(reason)))
 
     def outcome(self, plane: str, kind: OutcomeKind | str, /, **facts: object) -> None:
         """Record the result of a write, and change the plugin's health by it."""
         kind = OutcomeKind(kind)
-        plane = self._text(plane)
-        kept = clean(facts, private=self._private, identify=self.recorder.identify)
-        self._enter(Outcome(plane=plane, kind=kind.value, facts=kept))
+        plane = self._code(plane)
+        self._enter(Outcome(plane=plane, kind=kind.value, facts=self._cleaner.facts(facts)))
         if kind in TROUBLE:
             self._trouble(source=plane, category=f"{plane}_{kind.value}")
         elif kind in ARRIVED:
@@ -80,7 +78,7 @@ class HostReport:
 
     def clipped(self, what: str, shown: int, total: int, /) -> None:
         """Record that a text or list was cut."""
-        self._enter(Clip(what=self._text(what), shown=int(shown), total=int(total)))
+        self._enter(Clip(what=self._code(what), shown=int(shown), total=int(total)))
 
     def notice(self, text: str, /) -> None:
         """Keep a notice for the person at the terminal."""
@@ -88,7 +86,7 @@ class HostReport:
 
     def degraded(self, category: str, /) -> None:
         """Degrade the plugin's health until `recovered`."""
-        category = self._text(category)
+        category = self._code(category)
         if self._is_late():
             self._say_late("degraded", {"category": category})
         elif self.builder is not None:
@@ -124,13 +122,10 @@ class HostReport:
             self._say("late_report", {**facts, "said": what})
 
     @property
-    def _private(self) -> PrivateTexts:
-        return self.builder.private if self.builder else PrivateTexts()
+    def _cleaner(self) -> Cleaner:
+        return self.recorder.cleaner(self.builder)
 
     def _say(self, name: str, facts: Mapping[str, object]) -> None:
-        identify = self.recorder.identify
-        name = clean_name(name, private=self._private, identify=identify)
-        facts = clean(facts, private=self._private, identify=identify)
         self.recorder.event(name, facts, builder=self.builder, plugin=self.plugin, hook=self.hook)
 
     def _say_loudly(self, name: str, facts: Mapping[str, object]) -> None:
@@ -143,8 +138,8 @@ class HostReport:
         elif self.builder is not None:
             self.builder.plugins[self.plugin].enter(entry)
 
-    def _text(self, text: str) -> str:
-        return self.recorder.text(str(text), self.builder)
+    def _code(self, text: str) -> str:
+        return self._cleaner.code(str(text))
 
 
 def _score(score: float | None) -> float | None:

@@ -184,8 +184,8 @@ class Turns:
                 parts[each.name].enter(OFF)
             opened.members = ()
         for each in opened.members:
-            if withheld := self._admission.withheld(each, turn):
-                parts[each.name].enter(Decision(gate=TRUST, verdict="not_offered", reason=", ".join(withheld)))
+            for tool in self._admission.withheld(each, turn):
+                parts[each.name].enter(Decision(gate=TRUST, verdict="not_offered", reason=tool))
                 self._recorder.trust_left_out(each.name, turn.trust)
 
     def _admitted(self, opened: OpenTurn) -> list[Implementation]:
@@ -255,8 +255,6 @@ class Turns:
                 self._calls.abandon(call)
         builder.closed = self._options.clock.now()
         builder.reason = arguments.get("reason")
-        if (answer := arguments.get("answer")) is not None:
-            builder.private.hear(answer.text)
         self._enqueue(opened, hook, arguments)
         name = "turn_dropped" if builder.reason else "turn_committed"
         facts = {"reason": builder.reason and builder.reason.value, "plugins": len(opened.members)}

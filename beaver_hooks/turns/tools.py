@@ -5,7 +5,7 @@ hook's failure, theirs is recorded and then raised to the caller.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import attrs
@@ -35,8 +35,6 @@ from beaver_hostspecs import (
 from beaver_hostspecs.naming import type_name
 
 EVENT = "tool_used"
-MOST_LEVELS = 100
-"""The levels of nested arguments in which texts are searched for."""
 
 
 @attrs.frozen(kw_only=True)
@@ -181,8 +179,6 @@ class StandaloneTools:
         opened = self.turns.unentered(turn)
         builder = opened.builder
         given = freeze(arguments)
-        for text in _texts(given):
-            builder.private.hear(text)
         owner = next((each for each in opened.members if any(tool.name == name for tool in each.tools)), None)
         ended = "failed"
         try:
@@ -202,17 +198,3 @@ class StandaloneTools:
         hook = f"tool:{tool}"
         facts = {"tool": tool, "ended": ended, **builder.plugins[plugin].facts(hook)}
         self.recorder.event(EVENT, facts, builder=builder, plugin=plugin, hook=hook)
-
-
-def _texts(value: object) -> Iterator[str]:
-    """Yield the texts in a tool's arguments: they are content, so no fact may reveal them."""
-    level = [value]
-    for _ in range(MOST_LEVELS):
-        yield from (each for each in level if isinstance(each, str))
-        level = [item for each in level for item in _items(each)]
-
-
-def _items(value: object) -> tuple[object, ...]:
-    if isinstance(value, Mapping):
-        return tuple(value.values())
-    return tuple(value) if isinstance(value, list | tuple) else ()

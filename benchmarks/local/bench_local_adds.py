@@ -26,6 +26,7 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
+from beaver_memory.views import View
 
 ROWS = 20_000
 AT_ONCE = 1_000
@@ -56,7 +57,9 @@ def bulk(table: speed.Table, folder: Path) -> None:
                 engine.add(made[first : first + AT_ONCE])
             clock.append(time.perf_counter() - began)
             processor.append(time.process_time() - at_work)
-            found = engine.search(Query(text=made[-1].title, filters=Filters(owners=(OWNER,), now=speed.NOW)))
+            found = engine.search(
+                Query(text=made[-1].title, filters=Filters(view=View(owners=(OWNER,), now=speed.NOW)))
+            )
             assert found.hits[0].memory.title == made[-1].title
     table.row(f"bulk, {AT_ONCE:,} at once: best of {BULK_ROUNDS}", ROWS / min(clock), "rows/s")
     table.row("the same, of processor time", ROWS / min(processor), "rows/s", least=LEAST)

@@ -119,9 +119,10 @@ def prepared(folder: Path) -> dict[str, Call]:
     from beaver_memory.filters import Filters
     from beaver_memory.query import Query
     from beaver_memory.records import Owner
+    from beaver_memory.views import View
 
     owner = Owner(user="u")
-    filters = Filters(owners=(owner,), now=speed.NOW)
+    filters = Filters(view=View(owners=(owner,), now=speed.NOW))
     queries = speed.Words(11).texts(BLOCKS * CALLS, 5)
     plain = MemoryEngine.open(folder / "plain")
     with_vectors = MemoryEngine.open(folder / "vectors", embedder=speed.Vectors())

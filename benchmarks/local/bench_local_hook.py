@@ -40,6 +40,7 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
+from beaver_memory.views import Reach
 
 SIZE = int(os.environ.get("BEAVER_BENCH_SIZE", "10000"))
 TURNS = int(os.environ.get("BEAVER_BENCH_TURNS", "400"))
@@ -130,7 +131,7 @@ async def _asked(plugin: Local, prompt: str) -> object:
 
 
 def _query(plugin: Local, turn: Turn) -> Query:
-    filters: Filters = Visibility.of_turn(turn).filters(plugin.memory.clock.now())
+    filters: Filters = Visibility.of_turn(turn, Reach()).filters(plugin.memory.clock.now())
     return Query(text=turn.prompt, filters=filters, limit=HITS, minimum_score=LEAST, explain=True)
 
 

@@ -35,6 +35,7 @@ from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.postgres.owners import OwnerKey
 from beaver_memory.store.postgres.rows import OBSERVATION, TEXT
 from beaver_memory.store.postgres.words import salted
+from beaver_memory.views import ALL_PROJECTS, View
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
 import postgres_server
@@ -103,7 +104,11 @@ def search(engine: MemoryEngine, text: str, owner: Owner, **filters: object) -> 
     """Search with the patterns of a text."""
     rest, patterns = parsed(text)
     return engine.search(
-        Query(text=rest, patterns=patterns, filters=Filters(**{"owners": (owner,), "now": NOW} | filters))
+        Query(
+            text=rest,
+            patterns=patterns,
+            filters=Filters(view=View(owners=(owner,), project=ALL_PROJECTS, now=NOW), **filters),
+        )
     )
 
 
@@ -270,7 +275,7 @@ def copy_users(place: Place, count: int) -> None:
             FROM embeddings CROSS JOIN users_to_add AS u""",
         """INSERT INTO embedded SELECT tenant, owner + u.n, model, vectors
             FROM embedded CROSS JOIN users_to_add AS u""",
-        """INSERT INTO owners SELECT tenant, owner + u.n, 'u' || u.n, counter, last_version, live, terms_length
+        """INSERT INTO owners SELECT tenant, owner + u.n, kind, 'u' || u.n, counter, last_version, live, terms_length
             FROM owners CROSS JOIN users_to_add AS u""",
         "CREATE INDEX observations_by_word ON observations USING gin (words) WITH (fastupdate = off)",
         "ANALYZE",

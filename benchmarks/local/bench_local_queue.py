@@ -39,6 +39,7 @@ from beaver_memory.runtime.turn_content import TurnContent
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.turn_queue import QueuedTurn, values_of
+from beaver_memory.views import View
 from beaver_toolkit.redaction.redactor import Redactor
 from beaver_toolkit.sqlite.connections import make_durable
 
@@ -81,7 +82,7 @@ def bare(folder: Path) -> apsw.Connection:
     connection = apsw.Connection(str(folder / "memory.db"))
     make_durable(connection, secure_delete=True)
     connection.execute("INSERT INTO tenants (number, name) VALUES (1, '')")
-    connection.execute("INSERT INTO owners (tenant, number, user) VALUES (1, 1, 'u')")
+    connection.execute("INSERT INTO owners (tenant, number, kind, user) VALUES (1, 1, 'user', 'u')")
     return connection
 
 
@@ -173,7 +174,10 @@ def accepted(folder: Path, where: str) -> bool:
 def batched(folder: Path, where: str) -> bool:
     """Measure batches of memories, and print the figures; return whether the target is met."""
     operations, chance, times = opened(folder), random.Random(18), Times()
-    floor, seen = BareBatches(folder / "memory.db", folder / "batches"), Filters(owners=(USER,), now=datetime.now(UTC))
+    floor, seen = (
+        BareBatches(folder / "memory.db", folder / "batches"),
+        Filters(view=View(owners=(USER,), now=datetime.now(UTC))),
+    )
     batches = [[memory(number * BATCH + each, chance) for each in range(BATCH)] for number in range(BATCHES)]
 
     def add(number: int) -> None:

@@ -33,6 +33,7 @@ from beaver_memory.runtime.operations import FITS
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.requests import RecallRequest
 from beaver_memory.runtime.table import Caller
+from beaver_memory.views import View
 from beaver_toolkit.workers import Workers
 
 QUERIES = int(os.environ.get("BEAVER_BENCH_TURNS", "400"))
@@ -69,7 +70,7 @@ async def compare(runtime: MemoryRuntime, visible: Filters) -> list[float]:
 
 def named(operation: str, body: dict[str, object], visible: Filters) -> RequestEnvelope:
     """Return a request by name of the owner."""
-    source = Source(caller=Caller.OWNER, visible=visible, own=visible, owner=visible.owners[0])
+    source = Source(caller=Caller.OWNER, visible=visible, own=visible, owner=visible.view.owner)
     return RequestEnvelope(operation=operation, request=body, source=source)
 
 
@@ -101,7 +102,7 @@ async def main() -> int:
             RuntimeServices(report=RecordingReport()),
         )
         await runtime.run(lambda operations: fill(operations.engine, 0))
-        visible = Filters(owners=(Owner(user=USER),), now=datetime.now(UTC))
+        visible = Filters(view=View(owners=(Owner(user=USER),), now=datetime.now(UTC)))
         engine, recall, dispatched = await compare(runtime, visible)
         counting, decoding = await gaps(runtime, visible)
         await runtime.close()

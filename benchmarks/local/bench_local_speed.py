@@ -36,6 +36,7 @@ from beaver_memory.engine import INDEXES, MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.query import Answer, Query
 from beaver_memory.records import NewMemory, Owner
+from beaver_memory.views import View
 
 DIMENSIONS = 384
 VOCABULARY = 60_000
@@ -189,7 +190,7 @@ def spread_of(call: Callable[[int], object], count: int, rounds: int = ROUNDS) -
 def searches(owner: Owner, seed: int) -> Callable[[MemoryEngine, int], Answer]:
     """Return a search in an engine, by number."""
     queries = Words(seed).texts(QUERIES, 5)
-    filters = Filters(owners=(owner,), now=NOW)
+    filters = Filters(view=View(owners=(owner,), now=NOW))
 
     def search(engine: MemoryEngine, number: int) -> Answer:
         return engine.search(Query(text=queries[number % QUERIES], filters=filters, limit=10))

@@ -39,6 +39,7 @@ from beaver_memory.reconcile.precedence import outdated
 from beaver_memory.reconcile.reconciler import Reconciler
 from beaver_memory.records import Memory, NewMemory, Owner
 from beaver_memory.store.in_memory import InMemoryStore
+from beaver_memory.views import View
 
 NEWER_FIRST, OLDER_INJECTED, BOTH_SUPERSEDED = 0.9, 0.02, 0.01
 SETS = ("seen", "more", "prose", "unseen", "foreign", "fresh")
@@ -91,7 +92,7 @@ class User:
         """Return the memories that a turn with a question is given, best first, with or without outdated ones."""
         query = Query(
             text=question,
-            filters=Filters(owners=(Owner(user=self.name),), now=self.clock.time),
+            filters=Filters(view=View(owners=(Owner(user=self.name),), now=self.clock.time)),
             limit=RECALL.top_k,
             minimum_score=LEAST,
         )
@@ -101,7 +102,7 @@ class User:
 
     def holds(self) -> set[str]:
         """Return the memories that hold now."""
-        seen = Filters(owners=(Owner(user=self.name),), now=self.clock.time)
+        seen = Filters(view=View(owners=(Owner(user=self.name),), now=self.clock.time))
         return {memory.title for memory in self.engine.store.recent(seen, limit=1_000)}
 
 

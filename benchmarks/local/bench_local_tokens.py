@@ -34,6 +34,7 @@ from beaver_memory.memory_batches import Batch
 from beaver_memory.query import Query
 from beaver_memory.reranker import RerankerName
 from beaver_memory.search.late_interaction import MODEL, WEIGHT
+from beaver_memory.views import View
 
 WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 LEAST: Mapping[str, float] = {"LoCoMo": 0.83, "BEAM": 0.75}
@@ -53,7 +54,7 @@ class Ready:
 
     def ask(self, reranker: RerankerName, weight: float = WEIGHT) -> list[Ranking]:
         """Return the ranking of each question."""
-        query = Query(filters=Filters(owners=(OWNER,), now=self.filled.now), limit=10)
+        query = Query(filters=Filters(view=View(owners=(OWNER,), now=self.filled.now)), limit=10)
         options = {"embedder": self.embedder, "reranker": reranker, "token_weight": weight}
         with MemoryEngine.open(self.filled.folder, **options) as engine:
             found = []
@@ -106,7 +107,7 @@ def noise_of_difference(one: Sequence[Ranking], other: Sequence[Ranking]) -> flo
 def search_costs(name: str, case: Ready, model: Embedder) -> None:
     """Print what a search costs both ways, each question in turn, with the model."""
     spent: dict[RerankerName, list[tuple[float, float]]] = {"none": [], "tokens": []}
-    query = Query(filters=Filters(owners=(OWNER,), now=case.filled.now), limit=10)
+    query = Query(filters=Filters(view=View(owners=(OWNER,), now=case.filled.now)), limit=10)
     with ExitStack() as stack:
         engines = {
             reranker: stack.enter_context(

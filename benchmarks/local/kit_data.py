@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ import attrs
 
 FILE = "locomo-dev.json"
 CATEGORIES = (1, 2, 3, 4)
-LONG = 2_000
 _EVIDENCE = re.compile(r"D\d+:\d+")
 
 
@@ -138,59 +137,6 @@ def text_only(conversation: Conversation) -> Case:
     """Return the texts of the turns, with the ids of their sessions only."""
     items = tuple(Item(key=turn.key, text=turn.text, session=f"s{turn.session}") for turn in conversation.turns)
     return Case(name=conversation.name, items=items, questions=conversation.questions)
-
-
-def long_memories(conversation: Conversation) -> Case:
-    """Return parts of sessions of about 2,000 characters; the answers to a question are the parts with its evidence."""
-    stretches: list[list[Turn]] = []
-    for turn in conversation.turns:
-        last = stretches[-1] if stretches else []
-        if not last or last[0].session != turn.session or sum(len(each.text) + 10 for each in last) > LONG - 100:
-            stretches.append([])
-        stretches[-1].append(turn)
-    where = {turn.key: f"L{number}" for number, stretch in enumerate(stretches) for turn in stretch}
-    items = tuple(
-        Item(
-            key=f"L{number}",
-            text=f"[{stretch[0].date}]\n" + "\n".join(f"{turn.speaker}: {turn.text}" for turn in stretch),
-            session=f"s{stretch[0].session}",
-            when=stretch[0].when,
-        )
-        for number, stretch in enumerate(stretches)
-    )
-    questions = tuple(
-        attrs.evolve(question, evidence=tuple(dict.fromkeys(where[key] for key in question.evidence)))
-        for question in conversation.questions
-    )
-    return Case(name=conversation.name, items=items, questions=questions)
-
-
-def together(cases: tuple[Case, ...], name: str) -> Case:
-    """Return the memories and questions of several users as those of one user."""
-
-    def key(place: int, own: str) -> str:
-        return f"{place}/{own}"
-
-    items = tuple(
-        attrs.evolve(item, key=key(place, item.key), session=key(place, item.session) if item.session else "")
-        for place, case in enumerate(cases)
-        for item in case.items
-    )
-    questions = tuple(
-        attrs.evolve(question, evidence=tuple(key(place, each) for each in question.evidence))
-        for place, case in enumerate(cases)
-        for question in case.questions
-    )
-    return Case(name=name, items=items, questions=questions)
-
-
-FORMS: dict[str, Callable[[Conversation], Case]] = {
-    "turns with fields": with_fields,
-    "turns, line only": line_only,
-    "turns, text and session": text_only,
-    "long memories": long_memories,
-}
-"""The forms that a conversation is measured in."""
 
 
 def digest(cases: tuple[Case, ...]) -> str:

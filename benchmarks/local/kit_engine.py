@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attrs
 import numpy as np
-from kit_data import Case, Item, Question
+from kit_data import Case, Item
 from kit_score import Ranking
 
 from beaver_memory.embedding.errors import EmbeddingError
@@ -23,6 +23,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.search.formulas import Weights
+from beaver_memory.views import View
 
 MODEL = "e5-small"
 MODEL_HOME = "BEAVER_BENCH_MODEL_HOME"
@@ -133,19 +134,13 @@ class Filled:
         self,
         embedder: Embedder | None = None,
         *,
-        formula: str = "context",
         weights: Weights | None = None,
-        limit: int = 10,
-        minimum_score: float = 0.0,
-        questions: Sequence[Question] | None = None,
     ) -> list[Ranking]:
-        """Return the ranking of each question of the case, or of each of `questions`."""
-        query = Query(
-            filters=Filters(owners=(OWNER,), now=self.now), limit=limit, formula=formula, minimum_score=minimum_score
-        )
+        """Return the ranking of each question of the case."""
+        query = Query(filters=Filters(view=View(owners=(OWNER,), now=self.now)), limit=10)
         with MemoryEngine.open(self.folder, embedder=embedder, weights=weights) as engine:
             found = []
-            for question in self.case.questions if questions is None else questions:
+            for question in self.case.questions:
                 answer = engine.search(attrs.evolve(query, text=question.text))
                 found.append((question.evidence, tuple(self.ids[hit.memory.id] for hit in answer.hits)))
         return found
@@ -203,13 +198,7 @@ def asked(
     filled_stores: Sequence[Filled],
     embedder: Embedder | None = None,
     *,
-    formula: str = "context",
     weights: Weights | None = None,
-    limit: int = 10,
-    minimum_score: float = 0.0,
 ) -> list[list[Ranking]]:
     """Return the rankings of each store."""
-    return [
-        each.ask(embedder, formula=formula, weights=weights, limit=limit, minimum_score=minimum_score)
-        for each in filled_stores
-    ]
+    return [each.ask(embedder, weights=weights) for each in filled_stores]

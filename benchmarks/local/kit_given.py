@@ -14,7 +14,6 @@ import attrs
 from attrs import validators
 from kit_data import Case, Question
 from kit_engine import USER, Filled, Remembering, filled, model_home
-from kit_hooks import PLUGIN
 
 from beaver_hooks import Host
 from beaver_hooks.config import Config
@@ -25,6 +24,7 @@ from beaver_hooks_local.recall.prompt_index import KIND
 from beaver_hostspecs import Contribution, Deadlines, Report, Setup, Turn, hookimpl
 from beaver_hostspecs.rendering import render_references
 
+PLUGIN = "local"
 PLENTY = 20_000
 COLD = """
 import asyncio, json, sys, time

@@ -1,8 +1,7 @@
 """Measures the share of the evidence that is found, and prints tables of it.
 
 *any@k*: the share of questions with at least one piece of evidence among the first k. *frac@k*: the mean share of the
-evidence among the first k. *all@k*: the share of questions with all of their evidence among the first k. A table never
-mixes these measures.
+evidence among the first k.
 """
 
 import os
@@ -25,11 +24,6 @@ def any_at(rankings: Sequence[Ranking], k: int) -> float:
 def frac_at(rankings: Sequence[Ranking], k: int) -> float:
     """Return frac@k."""
     return _mean(len(set(evidence) & set(found[:k])) / len(evidence) for evidence, found in rankings)
-
-
-def all_at(rankings: Sequence[Ranking], k: int) -> float:
-    """Return all@k."""
-    return _mean(set(evidence) <= set(found[:k]) for evidence, found in rankings)
 
 
 def _mean(values: Iterable[float]) -> float:
@@ -86,16 +80,6 @@ def row(name: str, values: Iterable[float | str], width: int = 46) -> None:
     """Print a line of a table."""
     cells = (f"{each:>10}" if isinstance(each, str) else f"{each:>10.3f}" for each in values)
     print(f"{name:<{width}}" + "".join(cells), flush=True)
-
-
-METRICS: dict[str, Callable[[Sequence[Ranking]], float]] = {
-    "frac@5": lambda found: frac_at(found, 5),
-    "frac@10": lambda found: frac_at(found, 10),
-    "any@5": lambda found: any_at(found, 5),
-    "any@10": lambda found: any_at(found, 10),
-    "all@10": lambda found: all_at(found, 10),
-}
-"""The figures of each method."""
 
 
 def machine(*packages: str) -> str:

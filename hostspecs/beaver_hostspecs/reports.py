@@ -39,9 +39,9 @@ class Personal:
 class Report(Protocol):
     """One hook call's account of itself. Safe to call from any thread, and after the call's deadline.
 
-    Facts hold no content: no prompt, no memory, no credential. The host masks known secret
-    and personal values nevertheless. No method raises because the audit trail cannot be written; wrong arguments
-    raise, and are the plugin's own failure.
+    Facts hold no content: no prompt, no memory, no credential. A text is a code: at most 64 ASCII letters, digits and
+    `_ . : / + -`. Of any other text, and of a known secret or personal value, the host keeps a keyed hash. No method
+    raises because the audit trail cannot be written; wrong arguments raise, and are the plugin's own failure.
     """
 
     def remaining(self) -> float:

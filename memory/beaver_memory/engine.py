@@ -17,8 +17,8 @@ from beaver_memory.embedding.calibration import BY_WORDS, Scale, TextLanguage, k
 from beaver_memory.embedding.errors import EmbeddingError
 from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.errors import StoreError
-from beaver_memory.filters import Filters
-from beaver_memory.layers import BATCH, Layer, Personal, Trace, View, unchanged
+from beaver_memory.filters import Filters, every_memory
+from beaver_memory.layers import BATCH, Layer, Personal, Trace
 from beaver_memory.model_switch import ModelSwitch, model_of
 from beaver_memory.patterns import Pattern
 from beaver_memory.query import Answer, Query
@@ -26,11 +26,10 @@ from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner
 from beaver_memory.reranker import QueryVectors, RerankerName, TokenReranker
 from beaver_memory.search import exact, late_interaction
 from beaver_memory.search.candidates import Candidates, SearchSource, gather, width
-from beaver_memory.search.formulas import FORMULAS, Ranked, Weights
+from beaver_memory.search.formulas import FORMULAS, Ranked, Weights, fit, measured
 from beaver_memory.search.index_cache import SMALL
 from beaver_memory.search.nearest import Nearest
 from beaver_memory.search.owner_index import Progress
-from beaver_memory.search.relevance import fit, measured
 from beaver_memory.search.select import SPARE, Choice, best_of, hits, holding_first
 from beaver_memory.search.snapshot import Model
 from beaver_memory.search.terms import Analyser
@@ -38,6 +37,7 @@ from beaver_memory.store.candidate_store import Wanted
 from beaver_memory.store.joint import PERSONAL_IDS, JointStore
 from beaver_memory.store.protocol import MemoryStore, SingleStore
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.views import ALL_PROJECTS, EVERYTHING, Project, Reach, Reaches
 from beaver_memory.writer import Writer
 
 DATABASE = "memory.db"
@@ -79,7 +79,7 @@ class MemoryEngine:
         small: memories of an owner up to which its index is built before its first search, even if the store finds
             candidates of a search by itself; beyond that the store answers while the index is built.
         indexes: the folder of the saved indexes, which make opening fast; `None` for none.
-        view: returns the filters by which the indexes are searched.
+        reach: the part of the database that is the process's own; with what callers name, it is embedded.
         weights: the weights of the default formula.
         reranker: what ranks the first memories of a search again: `tokens` compares each token of the query with
             theirs, or `none`.
@@ -99,7 +99,7 @@ class MemoryEngine:
         nearest: Nearest | None = None,
         small: int = SMALL,
         indexes: Path | None = None,
-        view: View = unchanged,
+        reach: Reach = EVERYTHING,
         weights: Weights | None = None,
         reranker: RerankerName = "none",
         token_weight: float = late_interaction.WEIGHT,
@@ -114,13 +114,18 @@ class MemoryEngine:
         self._reranker = TokenReranker(self.store, self._clock, enabled=reranker == "tokens", weight=token_weight)
         self._analyser = Analyser()
         self._writer = Writer(self.store, self._analyser)
-        self._own_layer = Layer(store, indexes, nearest, self._trace, view=view, small=small)
+        # A process with a tenant, or a database of its own, begins with it; else turns name the tenants that it serves.
+        theirs = EVERYTHING if personal is None else personal.reach
+        own, persons = ([each] if each.tenant != "" else [] for each in (reach, theirs))
+        self._home, self.reaches, self._theirs = reach, Reaches(*own), Reaches(*persons)
+
+        self._own_layer = Layer(store, indexes, nearest, self._trace, self.reaches, small=small)
         self._personal_layer: Layer | None = None
         self._lock = threading.Lock()
         self._embedder, before = (
             None if each is None else Breaker(each, self._clock, at_once=at_once) for each in (embedder, previous)
         )
-        self._serving = ModelSwitch(self.store, self._embedder, before, self._clock, self._take_over)
+        self._serving = ModelSwitch(self._pending, self._embedder, before, self._clock, self._take_over)
 
     @classmethod
     def open(cls, folder: Path | str, **options: Any) -> Self:
@@ -150,14 +155,14 @@ class MemoryEngine:
 
         Searches find them by their words at once, and by their vectors after `embed`.
         """
-        return self._writer.add(_listed(memories), now=self._clock.now())
+        return self._writer.add(self._served(memories), now=self._clock.now())
 
     def remember(self, memories: NewMemory | Iterable[NewMemory], *, mention: bool = True) -> list[Kept]:
         """Store memories that are not stored yet, durably, all or none of them; return the outcome of each, in order.
 
         A memory that is stored already is mentioned once more; see `MemoryStore.remember`.
         """
-        return self._writer.remember(_listed(memories), now=self._clock.now(), mention=mention)
+        return self._writer.remember(self._served(memories), now=self._clock.now(), mention=mention)
 
     def supersede(self, memory: NewMemory, ids: Sequence[int], filters: Filters, *, at: datetime) -> Kept:
         """Store a memory and end the time in which others were true, in one transaction; see `MemoryStore.supersede`.
@@ -168,6 +173,7 @@ class MemoryEngine:
             filters: which of them the caller may change.
             at: the moment at which they end.
         """
+        self._served(memory)
         return self._writer.supersede(memory, ids, filters, at=at, now=self._clock.now())
 
     def embed(self, *, limit: int = BATCH, owners: Iterable[Owner] | None = None) -> int:
@@ -188,14 +194,37 @@ class MemoryEngine:
                 layer.catch_up(model, owners)
         return done
 
-    def pending(self, owner: Owner | None = None) -> int:
-        """Return how many memories of an owner, or of all, wait for the configured embedder; 0 without one."""
+    def pending(self, owners: Iterable[Owner] | None = None) -> int:
+        """Return how many memories, of owners or of all, wait for the configured embedder; 0 without one."""
         if self._embedder is None:
             return 0
         models = [self._embedder.identity.key]
         if self._reranker.enabled and self._embedder.has_tokens:
             models.append(models[0] + late_interaction.MODEL)
-        return max(self.store.pending(owner, model) for model in models)
+        some = None if owners is None else [*owners]
+        return max(self._pending(model, some) for model in models)
+
+    def _pending(self, model: str, owners: Iterable[Owner] | None = None) -> int:
+        return sum(layer.pending(model, owners) for layer in self._layers())
+
+    def _served(self, memories: NewMemory | Iterable[NewMemory]) -> list[NewMemory]:
+        """Return new memories as a list, whose places this process serves from now on."""
+        found = [memories] if isinstance(memories, NewMemory) else list(memories)
+        for each in found:
+            self.serve(each.owner.tenant, each.project or None)
+        return found
+
+    def serve_home(self) -> None:
+        """Embed the memories of the project of this process from now on."""
+        if self._home.tenant is not None:
+            self.serve(self._home.tenant, self._home.project)
+        if self._personal is not None:
+            self._theirs.add(self._personal.reach.tenant or "", self._personal.reach.project)
+
+    def serve(self, tenant: str, project: Project) -> None:
+        """Embed the memories of a project of a tenant from now on."""
+        for each in (self.reaches, self._theirs):
+            each.add(tenant, project)
 
     def probe(self) -> bool:
         """Probe a failed embedder, if a probe is due, so that no search has to; return whether it answered."""
@@ -242,11 +271,11 @@ class MemoryEngine:
         Raises:
             StoreError: a database cannot be written, or cannot read a memory; the others are erased then.
         """
-        every = Filters(owners=(owner,), lapsed=True, now=self._clock.now())
+        every = every_memory([owner], self._clock.now())
         for layer in self._layers():
             store = layer.store
             # First, because the capture of a waiting turn would bring memories back.
-            store.queue.erase(owner)
+            store.queue.erase(owner, ALL_PROJECTS)
             ids = store.ids(owner)
             for begin in range(0, len(ids), ERASED_AT_ONCE):
                 store.forget(ids[begin : begin + ERASED_AT_ONCE], every, now=self._clock.now())
@@ -288,6 +317,15 @@ class MemoryEngine:
         """Return how many rows of all databases tell of an owner, by place; see `SingleStore.holdings`."""
         return self.store.holdings(owner)
 
+    def owners(self) -> list[Owner]:
+        """Return the owners that have memories, of all tenants that this process serves."""
+        return list(dict.fromkeys(owner for layer in self._layers() for owner in layer.owners(self._home)))
+
+    @property
+    def tenant(self) -> str | None:
+        """The tenant of this process; `None` if the database holds no others' memories."""
+        return self._home.tenant
+
     @property
     def stores(self) -> list[SingleStore]:
         """The databases; an unreadable one of the person is left out."""
@@ -298,7 +336,7 @@ class MemoryEngine:
 
         Ids are those of the databases.
         """
-        every = Filters(owners=(owner,), lapsed=True, now=self._clock.now())
+        every = every_memory([owner], self._clock.now())
         for store in self.stores:
             ids = store.ids(owner)
             for begin in range(0, len(ids), ERASED_AT_ONCE):
@@ -328,6 +366,7 @@ class MemoryEngine:
         store alone, and so is every other one while no index can be built. If lapsed memories are visible, those that
         hold at the moment of the query come before the others that were found.
         """
+        self.serve(query.filters.view.tenant, query.filters.view.project)
         answer = self._search(query)
         return attrs.evolve(answer, hits=holding_first(answer.hits, query.filters)) if query.filters.lapsed else answer
 
@@ -343,7 +382,9 @@ class MemoryEngine:
             return self._newest(query, trouble)
         model = model_of(embedder)
         sought = _Sought(
-            wanted=_wanted(query, terms + self._analyser.dates(query.text, query.filters.now), vectors.vector, model),
+            wanted=_wanted(
+                query, terms + self._analyser.dates(query.text, query.filters.view.now), vectors.vector, model
+            ),
             vectors=vectors,
             scale=scale_of(None if embedder is None else embedder.identity, language),
             until=until,
@@ -381,8 +422,8 @@ class MemoryEngine:
         return self.store.history(id_, filters)
 
     def stats(self) -> Mapping[str, Any]:
-        """Return figures about the store."""
-        return self.store.stats()
+        """Return figures about the tenant of this process."""
+        return self.store.stats(self.tenant)
 
     def versions(self, owners: Sequence[Owner]) -> tuple[int, ...]:
         """Return numbers that change with each write to the memories of owners."""
@@ -402,10 +443,10 @@ class MemoryEngine:
         intent = self._analyser.intent(query.text, query.asker)
 
         def rank(candidates: Candidates) -> Ranked:
-            now = query.filters.now.timestamp()
+            now = query.filters.view.now.timestamp()
             return FORMULAS[query.formula](candidates, intent, now, self._weights, sought.scale)
 
-        ranked, why = self._reranker.rank(found, rank, vectors, query.filters.tenant, until=sought.until)
+        ranked, why = self._reranker.rank(found, rank, vectors, query.filters.view.tenant, until=sought.until)
         ranked = measured(ranked, fit(found, sought.scale))
         chosen = hits(best_of(found, ranked, query), read, ranked.shares, query)
         cut = BY_WORDS if found.cosine is None else sought.scale.cut
@@ -490,7 +531,7 @@ class MemoryEngine:
 
     def _erase(self, ids: Sequence[int], filters: Filters) -> None:
         for layer in self._layers() if ids else ():
-            layer.erase(ids, filters.owners, model_of(self._serving.embedder()))
+            layer.erase(ids, filters.view.owners, model_of(self._serving.embedder()))
 
     # --- The databases ------------------------------------------------------------------------------------------
 
@@ -498,7 +539,7 @@ class MemoryEngine:
         """Erase the waiting turns that memories rest on: their capture would bring the memories back."""
         rests = {(memory.owner, memory.origin) for memory in self.store.get(ids, filters) if memory.origin}
         for owner in {owner for owner, _ in rests}:
-            for each in self.store.queue.waiting(owner, limit=MOST_WAITING):
+            for each in self.store.queue.waiting(owner, ALL_PROJECTS, limit=MOST_WAITING):
                 if (owner, each.turn) in rests:
                     self.store.queue.drop(owner, each.key)
 
@@ -515,12 +556,8 @@ class MemoryEngine:
     def _layer_of_person(self, store: SqliteStore) -> Layer:
         with self._lock:
             if self._personal_layer is None and self._personal is not None:
-                self._personal_layer = self._personal.layer(store, self._trace)
+                self._personal_layer = self._personal.layer(store, self._trace, self._theirs)
         return cast("Layer", self._personal_layer)
-
-
-def _listed(memories: NewMemory | Iterable[NewMemory]) -> list[NewMemory]:
-    return [memories] if isinstance(memories, NewMemory) else list(memories)
 
 
 def _wanted(query: Query, terms: Sequence[int], vector: np.ndarray | None, model: Model | None) -> Wanted:

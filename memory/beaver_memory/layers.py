@@ -1,6 +1,6 @@
 """One database with its indexes and its tables of vectors."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -21,19 +21,12 @@ from beaver_memory.store.joint import PERSONAL_IDS, personal_view
 from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.protocol import SingleStore
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.views import EVERYTHING, Project, Reach, Reaches
 
 BATCH = 32
 """Texts that are embedded at once."""
 
 Trace = Callable[..., None]
-
-View = Callable[[Filters], Filters | None]
-"""Returns the filters by which an index is searched for those of a caller; `None` if nothing of it may be seen."""
-
-
-def unchanged(filters: Filters) -> Filters:
-    """Return the filters of the caller."""
-    return filters
 
 
 @attrs.frozen(kw_only=True)
@@ -44,16 +37,18 @@ class Personal:
         store: the database of the person.
         indexes: the folder of the saved indexes, which make opening fast; `None` for none.
         nearest: makes the search of nearest vectors that replaces the indexes; `None` for the indexes.
+        reach: the part of the database that is the process's own.
     """
 
     store: PersonalStore
+    reach: Reach = EVERYTHING
     indexes: Path | None = None
     nearest: Callable[[SqliteStore], Nearest | None] | None = None
 
-    def layer(self, store: SqliteStore, trace: Trace) -> "Layer":
+    def layer(self, store: SqliteStore, trace: Trace, reaches: Reaches) -> "Layer":
         """Return the layer of the open database."""
         nearest = None if self.nearest is None else self.nearest(store)
-        return Layer(store, self.indexes, nearest, trace, view=personal_view, personal=True)
+        return Layer(store, self.indexes, nearest, trace, reaches, personal=True)
 
 
 class Layer:
@@ -64,7 +59,7 @@ class Layer:
         indexes: the folder of the saved indexes, which make opening fast; `None` for none.
         nearest: finds the nearest vectors, in place of the indexes.
         trace: receives events: `trace(event, **facts)`.
-        view: returns the filters by which the indexes are searched.
+        reaches: the parts of the database that are embedded.
         personal: whether it is the database of the person beside that of a project.
         small: memories of an owner up to which its index is built at once; see `IndexShelf`.
     """
@@ -75,13 +70,13 @@ class Layer:
         indexes: Path | None,
         nearest: Nearest | None,
         trace: Trace,
+        reaches: Reaches,
         *,
-        view: View = unchanged,
         personal: bool = False,
         small: int = SMALL,
     ) -> None:
         self.store = store
-        self._view = view
+        self._reaches = reaches
         self._nearest = nearest
         # Not `isinstance`, which reads the identity of the store: that of a server may be out of reach now.
         self.finder = cast("CandidateStore", store) if hasattr(store, "candidates") else None
@@ -95,28 +90,28 @@ class Layer:
 
     def guess(self, filters: Filters, model: Model | None) -> "Guess | None":
         """Return the indexes as they were at the last search, if the store can tell later whether they still are."""
-        view = None if self.finder is None or self._nearest is not None else self._view(filters)
-        states = [] if view is None else self._shelf.known(view.owners, model)
-        if self.finder is None or view is None or not states:
+        if self.finder is None or self._nearest is not None:
             return None
-        sources = tuple(SearchSource(state=state, filters=view) for state in states)
-        return Guess(self.finder, sources, filters, model)
+        states = self._shelf.known(filters.view.owners, model)
+        sources = tuple(SearchSource(state=state, filters=filters) for state in states)
+        return Guess(self.finder, sources, filters, model) if sources else None
 
     def sources(self, filters: Filters, model: Model | None, wanted: Wanted) -> list[SearchSource]:
         """Return the indexes to search, one for each owner; while that of a large owner is built, of its candidates."""
-        view = self._view(filters)
-        if view is None:
+        seen = personal_view(filters) if self._personal else filters
+        if seen is None:
             return []
+        owners = seen.view.owners
         shift = PERSONAL_IDS if self._personal else 0
         finders = self._nearest if wanted.vector and model is not None else None
         return [
             SearchSource(
-                state=self._sample(owner, view, model, wanted) if state is None else state,
-                filters=view,
+                state=self._sample(owner, seen, model, wanted) if state is None else state,
+                filters=seen,
                 finder=None if finders is None or model is None else finders.finder(owner, model),
                 shift=shift,
             )
-            for owner, state in zip(view.owners, self._shelf.current(view.owners, model), strict=True)
+            for owner, state in zip(owners, self._shelf.current(owners, model), strict=True)
         ]
 
     def _sample(self, owner: Owner, filters: Filters, model: Model | None, wanted: Wanted) -> IndexState:
@@ -136,16 +131,33 @@ class Layer:
             EmbeddingError: the embedder fails.
         """
         done = 0
-        for owner in self.store.owners() if owners is None else owners:
-            batch = Batch(self.store, embedder, owner, tokens=tokens)
+        for owner, project in self._parts(owners):
+            batch = Batch(self.store, embedder, owner, project, tokens=tokens)
             while done < limit and (found := batch.embed(min(BATCH, limit - done))):
                 done += found
         return done
 
+    def pending(self, model: str, owners: Iterable[Owner] | None) -> int:
+        """Return how many memories have no embedding by a model."""
+        return sum(self.store.pending(owner, model, project) for owner, project in self._parts(owners))
+
+    def owners(self, *more: Reach) -> list[Owner]:
+        """Return the owners that have memories in the parts of the database that are embedded, and in others."""
+        tenants = dict.fromkeys(reach.tenant for reach in (*more, *self._reaches))
+        return list(dict.fromkeys(owner for tenant in tenants for owner in self.store.owners(tenant)))
+
+    def _parts(self, owners: Iterable[Owner] | None) -> Iterator[tuple[Owner, Project]]:
+        """Yield the owners, of all or of some, with the projects whose memories are embedded."""
+        some = None if owners is None else {*owners}
+        for reach in self._reaches:
+            for owner in self.store.owners(reach.tenant):
+                if some is None or owner in some:
+                    yield owner, reach.project
+
     def catch_up(self, model: Model, owners: Iterable[Owner] | None) -> None:
         """Copy new embeddings into the tables of vectors."""
         if self._nearest is not None:
-            for owner in self.store.owners() if owners is None else owners:
+            for owner in self.owners() if owners is None else owners:
                 self._nearest.catch_up(owner, model)
 
     def erase(self, ids: Iterable[int], owners: Iterable[Owner], model: Model | None) -> None:
@@ -159,7 +171,7 @@ class Layer:
 
     def rebuild(self, owners: Iterable[Owner] | None, model: Model | None, progress: Progress | None) -> int:
         """Build the indexes anew from the database, and save them; return the number of their memories."""
-        return self._shelf.rebuild(self.store.owners() if owners is None else owners, model, progress)
+        return self._shelf.rebuild(self.owners() if owners is None else owners, model, progress)
 
     def take_over(self, model: Model | None, gone: Model | None) -> None:
         """Prepare for the vectors of another model."""

@@ -10,6 +10,7 @@ from beaver_memory.records import Owner
 from beaver_memory.search import late_interaction
 from beaver_memory.search.terms import passages
 from beaver_memory.store.protocol import SingleStore
+from beaver_memory.views import Project
 
 
 class Batch:
@@ -19,11 +20,12 @@ class Batch:
         store: the database.
         embedder: makes the vectors.
         owner: the owner.
+        project: the project whose memories are embedded, with the global ones.
         tokens: whether the vectors of tokens are stored as well; ignored if the embedder returns none.
     """
 
-    def __init__(self, store: SingleStore, embedder: Embedder, owner: Owner, *, tokens: bool) -> None:
-        self._store, self._embedder, self._owner = store, embedder, owner
+    def __init__(self, store: SingleStore, embedder: Embedder, owner: Owner, project: Project, *, tokens: bool) -> None:
+        self._store, self._embedder, self._owner, self._project = store, embedder, owner, project
         self._key = embedder.identity.key
         self._of_tokens = with_tokens(embedder) if tokens else None
 
@@ -33,14 +35,14 @@ class Batch:
         Raises:
             EmbeddingError: the embedder fails.
         """
-        found = self._store.unembedded(self._owner, self._key, limit=limit)
+        found = self._store.unembedded(self._owner, self._key, self._project, limit=limit)
         if self._of_tokens is None:
             return self._put(self._key, found, self._vectors([text for _, text in found]) if found else [])
         if found:
             both = [_both(self._of_tokens, text) for _, text in found]
             self._put(self._key + late_interaction.MODEL, found, [tokens for _, tokens in both])
             return self._put(self._key, found, [vectors for vectors, _ in both])
-        found = self._store.unembedded(self._owner, self._key + late_interaction.MODEL, limit=limit)
+        found = self._store.unembedded(self._owner, self._key + late_interaction.MODEL, self._project, limit=limit)
         tokens = [late_interaction.packed(_tokens(self._of_tokens, passages(text))) for _, text in found]
         return self._put(self._key + late_interaction.MODEL, found, tokens)
 

@@ -11,7 +11,6 @@ from beaver_memory.embedding.breaker import Breaker
 from beaver_memory.embedding.errors import Category, EmbeddingError, failure
 from beaver_memory.embedding.protocol import Embedder, Identity, TokenEmbedder, TokenEmbedding, Vector
 from beaver_memory.search.snapshot import Model
-from beaver_memory.store.protocol import MemoryStore
 
 LOOK_SECONDS = 30.0
 """Seconds between checks, by searches, whether another process has embedded enough."""
@@ -34,7 +33,7 @@ class ModelSwitch:
     """Chooses between two embedders. Thread-safe.
 
     Args:
-        store: the store of their vectors.
+        pending: returns how many memories have no vector by a model.
         embedder: the new one; `None` for none at all.
         previous: the one whose vectors are in the store; `None` if no model is replaced.
         clock: the source of time.
@@ -43,13 +42,13 @@ class ModelSwitch:
 
     def __init__(
         self,
-        store: MemoryStore,
+        pending: Callable[[str], int],
         embedder: Breaker | None,
         previous: Breaker | None,
         clock: Clock,
         take_over: Callable[[Embedder, Embedder], None],
     ) -> None:
-        self._store = store
+        self._pending = pending
         self._embedder = embedder
         self._previous = previous if embedder is not None else None
         self._clock = clock
@@ -76,7 +75,7 @@ class ModelSwitch:
             if old is None or new is None:
                 return
             self._looked = self._clock.monotonic()
-            if self._store.pending(None, new.identity.key) <= self._store.pending(None, old.identity.key):
+            if self._pending(new.identity.key) <= self._pending(old.identity.key):
                 self._take_over(old, new)
                 self._previous = None
 

@@ -24,7 +24,7 @@ class Query:
         limit: the most memories to return.
         max_tokens: the most tokens of all hits together; the first hit is always returned.
         minimum_score: the lowest score of a hit, 0 to 1; see `Hit.score`.
-        formula: the formula for ranking: `context`, `weighted`, `seed-002`, `seed-003` or `rrf`.
+        formula: the formula for ranking: `context`, `seed-002` or `seed-003`.
         asker: the speaker whom the first person of the text means.
         explain: whether hits show the share of each signal.
         seconds: the time that the caller has; memories that are found late in it are not ranked again by tokens.

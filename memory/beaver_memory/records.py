@@ -3,15 +3,16 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import attrs
 from attrs import field
-from attrs.validators import and_, ge, instance_of, le, matches_re, max_len, optional
+from attrs.validators import and_, ge, in_, instance_of, le, matches_re, max_len, optional
 
 from beaver_memory.texts import cleaned
 
 Scope = Literal["session", "project", "global"]
+OwnerKind = Literal["user", "space"]
 
 LONGEST_TITLE = 1_000
 LONGEST_TEXT = 1_000_000
@@ -64,11 +65,13 @@ class Owner:
 
     Attributes:
         tenant: the tenant; empty if there is only one.
-        user: the user; empty for memories of all users of the tenant.
+        user: the name of the user or of the space; empty for memories of all users of the tenant.
+        kind: whether it is a user or a space; both may have the same name.
     """
 
     tenant: str = field(default="", validator=_id)
     user: str = field(default="", validator=_id)
+    kind: OwnerKind = field(default="user", validator=in_(get_args(OwnerKind)))
 
 
 # Without slots: the store fills all fields of a row at once, in a third of the time.
@@ -146,6 +149,11 @@ class NewMemory:
         if not cleaned(value).replace("\ufffd", "").strip():
             raise ValueError("title must not be empty")
 
+    @property
+    def text(self) -> str:
+        """The whole text, for the index and for the reader."""
+        return "\n".join(part for part in (self.title, self.narrative, *self.facts) if part)
+
 
 @attrs.frozen(kw_only=True, slots=False)
 class Memory(NewMemory):
@@ -172,11 +180,6 @@ class Memory(NewMemory):
     deleted_at: datetime | None = field(default=None, validator=_aware)
     superseded_by: int | None = field(default=None, validator=optional(instance_of(int)))
     doubted_by: int | None = field(default=None, validator=optional(instance_of(int)))
-
-    @property
-    def text(self) -> str:
-        """The whole text, for the index and for the reader."""
-        return "\n".join(part for part in (self.title, self.narrative, *self.facts) if part)
 
 
 @attrs.frozen(kw_only=True)

@@ -71,10 +71,7 @@ class Writer:
 
     def analysed(self, memory: NewMemory, now: datetime | None = None) -> Analysed:
         """Return a memory with its terms; `now` is the time at which it is made, if it does not say so itself."""
-        if memory.narrative or memory.facts:
-            text = "\n".join(part for part in (memory.title, memory.narrative, *memory.facts) if part)
-        else:
-            text = memory.title
+        text = memory.text
         labels = (*memory.keywords, *memory.tags, *memory.related_people, *memory.related_files)
         extra = "\n".join((*labels, memory.speaker)) if labels else memory.speaker
         made = now if memory.created_at is None else memory.created_at

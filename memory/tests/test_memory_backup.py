@@ -76,7 +76,7 @@ class World:
     def shown(self) -> dict[int, tuple[str, bool]]:
         """Return what the store shows: title and pin by id."""
         with opened(self.folder) as store:
-            problems = store.check()
+            problems = store.check(None)
             found = {each.id: (each.title, each.pinned) for each in store.recent(looking(), limit=100)}
         assert [] == problems
         return found
@@ -219,7 +219,7 @@ def test_a_backup_is_a_moment_between_two_writes(tmp_path):
 
     for copy in copies:
         with contextlib.closing(SqliteStore.open(copy / "project" / "memory.db")) as store:
-            assert [] == store.check()
+            assert [] == store.check(None)
             titles = {each.title for each in store.recent(looking(), limit=10**6)}
         for name in "xy":
             count = sum(title.startswith(name) for title in titles) // 2

@@ -10,8 +10,7 @@ from case_files import rows
 from beaver_hostspecs.testing import make_canary
 from beaver_memory.capture.evidence import LONGEST, evidence_of
 from beaver_memory.capture.gates.budget import Budget, BudgetGate, BudgetSpentError
-from beaver_memory.capture.gates.chain import Gates
-from beaver_memory.capture.gates.privacy import PrivacyGate
+from beaver_memory.capture.gates.chain import Gates, PrivacyGate
 from beaver_memory.capture.gates.verdict import Occasion
 from beaver_memory.capture.records import Candidate, Utterance
 from beaver_memory.capture.sentences import sentences

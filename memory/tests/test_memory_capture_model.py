@@ -7,9 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_memory.capture.contract import LONGEST_ANSWER, MOST, AnswerError, candidates_of, question
 from beaver_memory.capture.gates.budget import Budget, BudgetGate
-from beaver_memory.capture.model import HybridExtractor, ModelExtractor
+from beaver_memory.capture.model import (
+    LONGEST_ANSWER,
+    MOST,
+    AnswerError,
+    HybridExtractor,
+    ModelExtractor,
+    candidates_of,
+    question,
+)
 from beaver_memory.capture.records import Candidate, Utterance
 from beaver_memory.records import CaptureSpend, Owner
 from beaver_memory.store.in_memory import InMemoryStore

@@ -7,11 +7,11 @@ from case_files import rows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_memory.capture.acknowledgements import acknowledges
 from beaver_memory.capture.features import Features
 from beaver_memory.capture.records import KINDS, LONGEST, Utterance
 from beaver_memory.capture.rules import ASKED, RuleExtractor, asks_to_remember
 from beaver_memory.capture.sentences import sentences, without_private
+from beaver_memory.capture.short_statements import acknowledges
 from beaver_memory.capture.vocabulary import vocabulary_of
 
 DATA = Path(__file__).with_name("data") / "capture"
@@ -290,6 +290,12 @@ def test_confidence_follows_the_features():
     """A message without features is not kept, and one with all good features is."""
     assert Features().confidence < 0.1
     assert Features(substance=1, own_substance=1, own=1, event=1, moment=1, name=1).confidence > 0.9
+
+
+def test_a_message_of_little_confidence():
+    """A message whose features do not reach the least confidence is not kept, and is without such a bound."""
+    said = [Utterance(text="The weather looks rather nice this afternoon.")]
+    assert [0, 1] == [len(each.extract(said).candidates) for each in (RULES, RuleExtractor(least_confidence=0))]
 
 
 @given(st.lists(st.text(max_size=300), max_size=4))

@@ -16,7 +16,6 @@ from beaver_memory.capture.outcomes import ToolOutcome
 from beaver_memory.capture.records import Utterance
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.errors import InvalidRequest, StoreError
-from beaver_memory.filters import Filters
 from beaver_memory.records import CaptureSpend, NewMemory, Owner
 from beaver_memory.runtime.capture_records import (
     CaptureRequest,
@@ -39,6 +38,8 @@ from beaver_memory.runtime.requests import (
     WriteRequest,
 )
 from beaver_memory.store.in_memory import Database
+from beaver_memory.testing.store_cases.kit import looking
+from beaver_memory.views import ALL_PROJECTS
 from beaver_toolkit.redaction.redactor import Finding
 
 ANN, BOB = Owner(user="ann"), Owner(user="bob")
@@ -64,7 +65,7 @@ class Learner:
         await self.runtime.close()
 
     def own(self, owner=ANN, **more):
-        return Filters(owners=(owner,), now=self.clock.now(), **more)
+        return looking(**{"owners": (owner,), "project": None, "now": self.clock.now()} | more)
 
     async def capture(self, *said, turn="t1", own=None, **fields):
         """Capture texts of the user, or utterances."""
@@ -350,8 +351,9 @@ async def test_words_are_forgotten_where_the_memory_held(tmp_path, clock):
     for folder in ("one", "two"):
         location = SqliteLocation(state_folder=tmp_path / folder, person_folder=tmp_path / "person")
         async with Learner(None, clock, location=location) as memory:
-            seen.append({each.text: each.outcome for each in await memory.capture(preference, SISTER)})
-            await memory.runtime.forget(ForgetRequest(own=memory.own(), every=True))
+            own = memory.own(project=folder)
+            seen.append({each.text: each.outcome for each in await memory.capture(preference, SISTER, own=own)})
+            await memory.runtime.forget(ForgetRequest(own=own, every=True))
 
     assert [{preference: "stored", SISTER: "stored"}, {preference: "gated", SISTER: "stored"}] == seen
 
@@ -444,9 +446,9 @@ async def test_another_owner_and_store(memory):
     """Capture writes only to the one owner and the stores that its caller may change."""
     await memory.capture(SISTER, own=memory.own(BOB))
     assert await memory.recall("sister") == []
-    with pytest.raises(InvalidRequest, match=r"own\.owners"):
-        await memory.capture(SISTER, own=memory.own(tenant_wide := ANN).__class__(
-            owners=(tenant_wide, Owner()), now=memory.clock.now()))  # fmt: skip
+    for several in ({"owners": (ANN, Owner())}, {"project": ALL_PROJECTS}):
+        with pytest.raises(InvalidRequest, match="`own` must be the view of one"):
+            await memory.capture(SISTER, own=memory.own().within(**several))
     with pytest.raises(InvalidRequest, match="store"):
         await memory.capture(SISTER, own=memory.own(stores=("social",)), store="private")
 

@@ -24,13 +24,15 @@ from beaver_memory.records import NewMemory, Owner, Store
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.requests import ListRequest, WriteRequest
 from beaver_memory.runtime.table import OPERATIONS, Caller
+from beaver_memory.testing.store_cases.kit import looking
+from beaver_memory.views import ALL_PROJECTS
 
 NOW = datetime(2026, 11, 19, tzinfo=UTC)
 WORDS = Profile(embedding=EmbeddingSettings(provider="none"))
 
 
 def sees(*owners, **narrowed):
-    return Filters(owners=owners, now=NOW, **narrowed)
+    return looking(**{"owners": owners, "now": NOW} | narrowed)
 
 
 def source(owner, **fields):
@@ -258,13 +260,14 @@ def test_no_operation_is_left_out():
 # --- Sources --------------------------------------------------------------------------------------------------------
 
 DAYS = st.integers(-3, 3).map(lambda days: NOW + timedelta(days=days))
-ONE = {"project": ["", "p", "q"], "session": ["", "s", "t"], "agent": ["", "a", "b"], "file": ["", "src", "src/a.py"]}
+ONE = {"session": ["", "s", "t"], "agent": ["", "a", "b"], "file": ["", "src", "src/a.py"]}
 MANY = {"types": ["fact", "rule"], "tags": ["x", "y"], "people": ["Ann", "Bob"], "scopes": ["project", "global"],
         "sources": ["agent", "user"], "stores": ["private", "shared", "social"]}  # fmt: skip
 CONDITIONS = {name: st.sampled_from(values) for name, values in ONE.items()}
 CONDITIONS |= {name: st.lists(st.sampled_from(values), max_size=2) for name, values in MANY.items()}
 CONDITIONS |= {"after": DAYS, "before": DAYS, "lapsed": st.booleans()}
-SOURCES = st.fixed_dictionaries({}, optional=CONDITIONS)
+PROJECTS = st.sampled_from([None, "p", "q", ALL_PROJECTS])
+SOURCES = st.fixed_dictionaries({}, optional={**CONDITIONS, "project": PROJECTS})
 
 
 def world():
@@ -316,7 +319,7 @@ def test_each_condition_of_a_request_only_narrows_its_source(place, dispatcher, 
     """For each two values of a condition, a request with one shows only memories that a source with the other sees."""
     seen = {}
     for mine, asked in itertools.product(VALUES[name], repeat=2):
-        of = source(Owner(user="ann"), visible=attrs.evolve(sees(Owner(user="ann")), **{name: mine}))
+        of = source(Owner(user="ann"), visible=sees(Owner(user="ann"), **{name: mine}))
         told = asked.isoformat() if isinstance(asked, datetime) else asked
         whole, part = (
             place.runner.run(shown(dispatcher, of, "list", {"limit": 1_000, "visible": narrowing}))

@@ -13,6 +13,7 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory
+from beaver_memory.views import View
 
 
 class Moody:
@@ -213,7 +214,7 @@ def test_an_engine_without_a_host(tmp_path):
     with MemoryEngine.open(tmp_path, embedder=embedder, clock=clock) as engine:
         engine.add(NewMemory(title="Ann likes tea."))
         engine.embed()
-        seen = Filters(now=clock.now())
+        seen = Filters(view=View(now=clock.now()))
 
         def search(text):
             answer = engine.search(Query(text=text, filters=seen))

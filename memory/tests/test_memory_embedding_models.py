@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 from selection import campaign
 
-from beaver_hostspecs import ConfigurationError
-from beaver_memory.embedding import download, fastembed, onnx, static
+from beaver_memory.embedding import download, onnx, static
 from beaver_memory.embedding.catalog import KNOWN, KnownModel, Piece
+from beaver_memory.embedding.download import extract
 from beaver_memory.embedding.errors import EmbedderMissing, EmbedderRefused, EmbedderUnavailable, EmbeddingError
 from beaver_memory.embedding.factory import make_embedder
 from beaver_memory.embedding.installer import LOCK_FILE, install_model, remove_model
@@ -38,7 +38,6 @@ from beaver_memory.embedding.models import (
 from beaver_memory.embedding.query_cache import CachedQueries
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.embedding.speed import bench, bench_model, peak_mb
-from beaver_memory.embedding.wheel import extract
 
 WHEELS = Path(os.environ.get("BEAVER_MODEL_WHEELS", Path(__file__).parents[2] / "build" / "model-wheels"))
 """Where `make models` has put the wheels of the real model: tests ask no package index."""
@@ -651,83 +650,3 @@ def test_a_broken_static_model(tmp_path, monkeypatch):
 def test_a_text_without_known_pieces_has_no_vector():
     """A mean over nothing is zero, which the door refuses."""
     assert [0.0, 0.0] == static._mean(np.ones((5, 2), dtype=np.float16), []).tolist()
-
-
-# --- fastembed, whose models come from the network: a small stand-in with its documented methods
-
-FAKE = """
-import numpy as np
-
-class TextEmbedding:
-    def __init__(self, model_name, cache_dir=None, threads=None, **kwargs):
-        if model_name == "unknown":
-            raise ValueError("Model unknown is not supported")
-        self.threads = threads
-
-    def query_embed(self, query, **kwargs):
-        for text in [query] if isinstance(query, str) else query:
-            yield np.array([len(text), self.threads, 0], dtype=np.float32)
-
-    def passage_embed(self, texts, batch_size=256, **kwargs):
-        for text in texts:
-            if text == "bad":
-                raise RuntimeError("no")
-            yield np.array([len(text), batch_size, 1], dtype=np.float32)
-"""
-
-
-@pytest.fixture
-def with_fastembed(tmp_path, monkeypatch):
-    (tmp_path / "fastembed.py").write_text(FAKE)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "fastembed", raising=False)
-    yield
-    sys.modules.pop("fastembed", None)
-
-
-def of_fastembed(**given):
-    settings = EmbeddingSettings(provider="fastembed", **given)
-    return make_embedder(settings, state_folder=Path(), environment={})
-
-
-def test_fastembed_is_asked_as_documented(with_fastembed):
-    """Queries and passages go to their own methods, with threads and batch size."""
-    made = of_fastembed(model="m", dimensions=3, threads=4, batch_size=2)
-    np.testing.assert_allclose([0.6, 0.8, 0], made.embed_query("abc"), atol=1e-6)
-    np.testing.assert_allclose([[2 / 3, 2 / 3, 1 / 3]], made.embed_passages(["ab"]), atol=1e-6)
-    made.close()
-
-
-def test_fastembed_has_a_usual_model(with_fastembed):
-    """Without a name the package's own usual model is meant; another one needs its dimensions."""
-    assert ("BAAI/bge-small-en-v1.5", 384) == (of_fastembed().identity.model, of_fastembed().identity.dimensions)
-    with pytest.raises(ConfigurationError, match="dimensions: must be given"):
-        of_fastembed(model="m")
-
-
-def test_fastembed_fails(with_fastembed):
-    """A model that it cannot load, or that fails, is an error of ours."""
-    with pytest.raises(EmbedderMissing, match="cannot load the embedding model unknown"):
-        of_fastembed(model="unknown", dimensions=3).embed_query("x")
-    with pytest.raises(EmbeddingError, match="failed in fastembed"):
-        of_fastembed(model="m", dimensions=3).embed_passages(["bad"])
-
-
-def test_fastembed_is_not_tried_again_at_once(with_fastembed):
-    """A model that could not be loaded is left alone for a while, since trying may take most of a minute."""
-    now = [0.0]
-    encoder = fastembed.FastembedEncoder("unknown", monotonic=lambda: now[0])
-    causes = []
-    for moment in (0.0, fastembed.PAUSE - 1, fastembed.PAUSE + 1):
-        now[0] = moment
-        with pytest.raises(EmbedderMissing) as caught:
-            encoder.encode(["x"], "query")
-        causes.append(type(caught.value.__cause__))
-    assert [ValueError, type(None), ValueError] == causes
-
-
-def test_fastembed_is_an_extra(monkeypatch):
-    """Without the package there is an error that says what to install."""
-    monkeypatch.setattr(fastembed, "find_spec", lambda name: None)
-    with pytest.raises(EmbedderMissing, match=r"Install beaver-hooks-local\[fastembed\]"):
-        of_fastembed()

@@ -94,7 +94,6 @@ def test_what_cannot_work_is_refused(given, problem):
         {"provider": "none"},
         {"provider": "onnx", "model": "e5-small", "dimensions": 384},
         {"provider": "static", "query_prefix": ""},
-        {"provider": "fastembed"},
         OPENAI,
         COMPATIBLE,
         LOCAL,

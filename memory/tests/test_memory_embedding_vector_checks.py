@@ -23,8 +23,7 @@ from beaver_memory.embedding.errors import (
 )
 from beaver_memory.embedding.protocol import Identity
 from beaver_memory.embedding.query_cache import CachedQueries
-from beaver_memory.embedding.vector_checks import CheckedEmbedder
-from beaver_memory.embedding.vectors import LONGEST, NOTHING, cleaned, normalised
+from beaver_memory.embedding.vector_checks import LONGEST, NOTHING, CheckedEmbedder, cleaned, normalised
 
 IDENTITY = Identity(provider="p", model="m", dimensions=3, query_prefix="q: ", passage_prefix="d: ")
 

@@ -15,11 +15,12 @@ from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.search.formulas import FORMULAS
+from beaver_memory.views import ALL_PROJECTS, View
 
 QUERIES = int(os.environ.get("BEAVER_LOCAL_QUERIES", settings.default.max_examples))
 WHEN = datetime(2026, 3, 1, tzinfo=UTC)
 OWNER = Owner()
-SEEN = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
+SEEN = Filters(view=View(now=datetime(2036, 1, 1, tzinfo=UTC)))
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def said(*texts, **fields):
 @pytest.mark.parametrize("ahead", [timedelta(microseconds=1), timedelta(hours=1), timedelta(days=400)])
 def test_what_was_said_later_than_now_is_found(tmp_path, ahead):
     """A memory dated later than now is found at once, also from an index file."""
-    before = Filters(now=WHEN - ahead)
+    before = Filters(view=View(now=WHEN - ahead))
     with MemoryEngine.open(tmp_path) as engine:
         engine.add(said("The canary sings at noon."))
         found = titles(engine, "canary", filters=before), titles(engine, "", filters=before)
@@ -63,8 +64,10 @@ def test_what_is_not_true_yet(engine):
     engine.add(said("The canary sings.", valid_from=WHEN + timedelta(hours=1)) + said("A canary flew in."))
     moments = [WHEN + timedelta(hours=hours) for hours in (-1, 0, 1)]
 
-    assert [1, 1, 2] == [len(titles(engine, "canary", filters=Filters(now=each))) for each in moments]
-    assert [0, 1, 2] == [len(titles(engine, "canary", filters=Filters(now=WHEN, as_of=each))) for each in moments]
+    assert [1, 1, 2] == [len(titles(engine, "canary", filters=Filters(view=View(now=each)))) for each in moments]
+    assert [0, 1, 2] == [
+        len(titles(engine, "canary", filters=Filters(view=View(now=WHEN), as_of=each))) for each in moments
+    ]
 
 
 FINDABLE = {
@@ -204,7 +207,7 @@ def test_owners_are_apart(engine):
     ann, ben = Owner(user="ann"), Owner(user="ben")
     engine.add([*said("tea of Ann", owner=ann), *said("tea of Ben", owner=ben)])
     found = [
-        titles(engine, "tea", filters=Filters(owners=owners, now=SEEN.now))
+        titles(engine, "tea", filters=Filters(view=View(owners=owners, now=SEEN.view.now)))
         for owners in ((ann,), (ben,), (ann, ben), ())
     ]
     assert [["tea of Ann"], ["tea of Ben"], ["tea of Ben", "tea of Ann"], []] == found
@@ -302,8 +305,8 @@ def test_a_text_that_changes_while_it_is_embedded(tmp_path):
         engine.embed(limit=1)
         key = embedder.identity.key
         assert (1, [(id_, "black coffee")]) == (
-            engine.store.pending(None, key),
-            engine.store.unembedded(OWNER, key, limit=9),
+            engine.store.pending(OWNER, key, ALL_PROJECTS),
+            engine.store.unembedded(OWNER, key, ALL_PROJECTS, limit=9),
         )
         engine.embed()
         (row,) = engine.store.vectors(OWNER, key, 0, limit=9)

@@ -14,9 +14,10 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
+from beaver_memory.views import View
 
 KILLS = int(os.environ.get("BEAVER_LOCAL_KILLS", "2"))
-SEEN = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
+SEEN = Filters(view=View(now=datetime(2036, 1, 1, tzinfo=UTC)))
 
 ADDING = """
 import sys
@@ -25,9 +26,10 @@ from beaver_memory.search import index_cache
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory
+from beaver_memory.views import View
 from datetime import UTC, datetime
 index_cache.CHANGES = 5
-seen = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
+seen = Filters(view=View(now=datetime(2036, 1, 1, tzinfo=UTC)))
 engine, number = MemoryEngine.open(sys.argv[1]), int(sys.argv[2])
 print("ready", flush=True)
 while True:
@@ -45,8 +47,9 @@ from beaver_memory.search import index_cache
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory
+from beaver_memory.views import View
 index_cache.CHANGES = 20
-seen = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
+seen = Filters(view=View(now=datetime(2036, 1, 1, tzinfo=UTC)))
 folder, name = sys.argv[1:3]
 with MemoryEngine.open(folder) as engine:
     print("ready", flush=True)
@@ -106,7 +109,7 @@ def test_killed_while_adding(tmp_path, started):
         process.wait()
         number = max(acknowledged) + 2
     with MemoryEngine.open(tmp_path) as engine, MemoryEngine.open(tmp_path, indexes=None) as fresh:
-        assert [] == engine.store.check()
+        assert [] == engine.store.check(None)
         counts = {at: engine.search(Query(text=f"fact{at}", filters=SEEN, limit=100)).hits for at in acknowledged}
         titles = {at: sum(hit.memory.title == f"fact{at} said" for hit in hits) for at, hits in counts.items()}
         # The same words are one hit: those who say the same are shown once.
@@ -168,6 +171,6 @@ def test_processes(tmp_path, started):
         process.stdin.close()
         assert 0 == process.wait()
     with MemoryEngine.open(tmp_path) as engine, MemoryEngine.open(tmp_path, indexes=None) as fresh:
-        assert [] == engine.store.check()
+        assert [] == engine.store.check(None)
         assert found(fresh, "shared", limit=60) == found(engine, "shared", limit=60)
         assert 48 == len(found(engine, "shared", limit=60))

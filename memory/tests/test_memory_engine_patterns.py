@@ -14,6 +14,8 @@ from beaver_memory.records import NewMemory, Owner
 from beaver_memory.store.joint import PERSONAL_IDS
 from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases.kit import looking
+from beaver_memory.views import View
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 ANN = Owner(user="ann")
@@ -44,7 +46,13 @@ def add(engine, *titles, **fields):
 def search(engine, text, limit=9, **filters):
     plain, patterns = parsed(text)
     return engine.search(
-        Query(text=plain, patterns=patterns, filters=Filters(**{"now": NOW, **filters}), limit=limit, explain=True)
+        Query(
+            text=plain,
+            patterns=patterns,
+            filters=looking(**{"now": NOW} | filters),
+            limit=limit,
+            explain=True,
+        )
     )
 
 
@@ -79,7 +87,7 @@ def test_plain_words_have_no_operators(engine):
     add(engine, "The whale is blue", "Configuration files")
 
     def found(text):
-        answer = engine.search(Query(text=text, filters=Filters(now=NOW)))
+        answer = engine.search(Query(text=text, filters=Filters(view=View(now=NOW))))
         return [(hit.memory.id, hit.score) for hit in answer.hits]
 
     assert found("blue whale") == found('"blue whale"') != []
@@ -122,8 +130,8 @@ def test_filters_hold(engine, text):
 def test_forgotten_and_changed(engine):
     """A phrase of a forgotten memory, or of an earlier text, is not found."""
     first, second = add(engine, "a blue whale", "one blue whale")
-    engine.forget([first], Filters(now=NOW))
-    engine.change(second, Filters(now=NOW), event="UPDATE", title="one red whale")
+    engine.forget([first], Filters(view=View(now=NOW)))
+    engine.change(second, Filters(view=View(now=NOW)), event="UPDATE", title="one red whale")
 
     assert ([], ["one red whale"]) == (titles(engine, '"blue whale"'), titles(engine, '"red whale"'))
 
@@ -173,7 +181,7 @@ def test_without_an_index(engine, traced, monkeypatch):
 
 def test_patterns_of_a_query():
     """A query takes patterns beside its words."""
-    query = Query(text="x", patterns=(Pattern(text="a b"),), filters=Filters(now=NOW))
+    query = Query(text="x", patterns=(Pattern(text="a b"),), filters=Filters(view=View(now=NOW)))
     assert "phrase" == query.patterns[0].kind
 
 
@@ -188,7 +196,9 @@ def test_a_prefix_finds_words_whose_stem_differs(tmp_path, prefix, word):
     """A prefix finds every word that begins with it, whatever the index makes of the stems of both."""
     with MemoryEngine.open(tmp_path) as engine:
         engine.add([NewMemory(title=f"The {word} here"), NewMemory(title="Something else")])
-        query = Query(patterns=(Pattern(text=prefix, is_prefix=True),), filters=Filters(now=datetime.now(UTC)))
+        query = Query(
+            patterns=(Pattern(text=prefix, is_prefix=True),), filters=Filters(view=View(now=datetime.now(UTC)))
+        )
 
         assert [f"The {word} here"] == [hit.memory.title for hit in engine.search(query).hits]
 
@@ -198,6 +208,6 @@ def test_a_phrase_is_found_behind_many_other_forms(tmp_path):
     with MemoryEngine.open(tmp_path) as engine:
         engine.add([NewMemory(title="the blue whale sings")])
         engine.add([NewMemory(title=f"blue whales number {number}") for number in range(2_100)])
-        query = Query(patterns=(Pattern(text="blue whale"),), filters=Filters(now=datetime.now(UTC)))
+        query = Query(patterns=(Pattern(text="blue whale"),), filters=Filters(view=View(now=datetime.now(UTC))))
 
         assert ["the blue whale sings"] == [hit.memory.title for hit in engine.search(query).hits]

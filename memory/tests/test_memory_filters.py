@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from beaver_memory.filters import Filters
+from beaver_memory.testing.store_cases.kit import looking
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,6 @@ from beaver_memory.filters import Filters
 def test_refusals(fields, expected):
     """One text, an owner that is none, a time without a zone and an unknown store raise an error that says so."""
     with pytest.raises(type(expected)) as caught:
-        Filters(now=datetime(2026, 1, 1, tzinfo=UTC), **fields)
+        looking(**{"now": datetime(2026, 1, 1, tzinfo=UTC)} | fields)
 
     assert str(expected) == str(caught.value)

@@ -25,8 +25,9 @@ from beaver_memory.runtime.factory import open_engine
 from beaver_memory.runtime.profile import InMemoryLocation, Profile, RuntimeServices
 from beaver_memory.search import late_interaction
 from beaver_memory.search.formulas import FORMULAS
+from beaver_memory.views import View
 
-SEEN = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
+SEEN = Filters(view=View(now=datetime(2036, 1, 1, tzinfo=UTC)))
 WORDS = ["auto", "buy", "cat", "day", "eat", "far", "give", "home"]
 SAME = {"car": "auto", "bought": "buy", "purchase": "buy"}
 """Words that mean the same share no letters, so that only vectors find them."""
@@ -259,7 +260,7 @@ def test_what_is_forgotten_or_changed_has_no_tokens(tmp_path):
 
         assert (ids, (1, {})) == (before, waiting)
         assert (0, [ids[1]]) == (sum(footprint.values()), [*stored(engine, *ids)])
-        assert [] == engine.store.check()
+        assert [] == engine.store.check(None)
 
 
 def test_damaged_tokens_are_not_compared(tmp_path):
@@ -274,7 +275,7 @@ def test_damaged_tokens_are_not_compared(tmp_path):
             )
 
         assert ([ids[1]], [SHORT, LONG]) == ([*stored(engine, *ids)], titles(asked(engine)))
-        assert 1 == len(engine.store.check())
+        assert 1 == len(engine.store.check(None))
 
 
 def test_a_long_memory_has_tokens_of_its_beginning(tmp_path):
@@ -367,8 +368,7 @@ def test_a_memory_that_cannot_rank_by_tokens_says_so(reranker):
     why = asked(found.engine, "cat").not_reranked
     found.engine.close()
 
-    remedy = "run `beaver memory embedder install e5-small`, or set memory.local.recall.reranker to `none`"
-    facts = {"reranker": "tokens", "provider": "none", "category": "no_token_vectors", "remedy": remedy}
+    facts = {"reranker": "tokens", "provider": "none", "category": "no_token_vectors"}
     wanted = ([("memory_reranker_unavailable", facts)], ("reranker_no_token_vectors",), "no_token_vectors")
     assert (wanted if reranker == "tokens" else ([], (), None)) == (report.events, services.troubles.now, why)
 

@@ -8,6 +8,7 @@ import pytest
 from memory_stores import STORES
 from selection import campaign
 
+from beaver_hostspecs import Secret
 from beaver_hostspecs.testing import FrozenClock
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import InvalidRequest
@@ -17,14 +18,26 @@ from beaver_memory.records import NewMemory, Owner, SessionSummary
 from beaver_memory.runtime import migration
 from beaver_memory.runtime.migration import Migration, MigrationReport
 from beaver_memory.runtime.migration_rows import PERSONAL_VERSIONS
+from beaver_memory.runtime.profile import PostgresLocation, SqliteLocation
 from beaver_memory.store.joint import PERSONAL_IDS
 from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.sqlite import SqliteStore
-from beaver_memory.store.tenant import TenantStore
 from beaver_memory.testing.store_cases.kit import NOW, looking
+from beaver_memory.views import ALL_PROJECTS
 
 ANN, BOB = Owner(user="ann"), Owner(tenant="team", user="bob")
 LATE = looking(owners=(ANN,), now=NOW.replace(year=2126), lapsed=True)
+THERE = {ANN: Owner(tenant="acme", user="ann"), BOB: Owner(tenant="acme/team", user="bob")}
+THEIRS = LATE.within(owners=(THERE[ANN],), owner=THERE[ANN])
+ZOE = Owner(tenant="acme", user="zoe")
+
+
+def moved(source, target, folder, progress, now):
+    """Return the migration of a store into the tenant `acme`."""
+    here = SqliteLocation(state_folder=folder)
+    url = Secret("postgresql://localhost/beaver")
+    there = PostgresLocation(url=url, tenant="acme", project="billing", state_folder=folder)
+    return Migration(source, target, here, there, now=now, progress=progress)
 
 
 class Interrupted(Exception):
@@ -37,12 +50,12 @@ class Place:
     def __init__(self, folder, open_shared):
         self.clock = FrozenClock(NOW)
         self.engine = MemoryEngine(SqliteStore.open(folder / "memory.db"), clock=self.clock)
-        self.target = TenantStore(open_shared, "acme", "billing")
+        self.open_shared, self.folder = open_shared, folder
+        self.target = open_shared()
         self.engine.prepare(self.target)
 
     def migrate(self, progress=lambda *_: None, *, dry=False):
-        source = self.engine.store
-        return Migration(source, self.target, "billing", now=NOW.replace(year=2126), progress=progress).run(dry=dry)
+        return moved(self.engine.store, self.target, self.folder, progress, NOW.replace(year=2126)).run(dry=dry)
 
     def filled(self, count=12):
         """Add memories of two owners with everything that a memory can have; return the ids of the first."""
@@ -56,7 +69,7 @@ class Place:
         self.engine.forget(ids[2:4], LATE)
         store = self.engine.store
         for owner in (ANN, BOB):
-            texts = store.unembedded(owner, "m", limit=99)
+            texts = store.unembedded(owner, "m", ALL_PROJECTS, limit=99)
             store.put_vectors(owner, "m", [(id_, bytes([id_ % 256, 0]) * 4) for id_, _ in texts[1:]])
         store.touch(ids[4:6], tenant="", now=NOW + timedelta(days=2))
         store.summarise(ANN, SessionSummary(session="s", request="r", decisions=("d",), created_at=NOW))
@@ -83,19 +96,19 @@ def test_everything_is_copied(place):
     source, target = place.engine.store, place.target
     for owner in (ANN, BOB):
         for each in (source, target):
-            assert [] == each.check()
-        ours, theirs = (each.changed(owner, 0, limit=99) for each in (source, target))
+            assert [] == each.check(None)
+        ours, theirs = source.changed(owner, 0, limit=99), target.changed(THERE[owner], 0, limit=99)
         assert [(row.id, row.uid, row.version, row.gone, row.terms, row.doubted_by) for row in ours] == [
             (row.id, row.uid, row.version, row.gone, row.terms, row.doubted_by) for row in theirs
         ]
-        assert source.vectors(owner, "m", 0, limit=99) == target.vectors(owner, "m", 0, limit=99)
-        assert source.summaries(owner, limit=9) == target.summaries(owner, limit=9)
-        assert source.count(owner) == target.count(owner)
-    assert [source.history(id_, LATE) for id_ in ids] == [target.history(id_, LATE) for id_ in ids]
-    named = {memory.title: memory.project for memory in target.recent(LATE, limit=99)}
+        assert source.vectors(owner, "m", 0, limit=99) == target.vectors(THERE[owner], "m", 0, limit=99)
+        assert source.summaries(owner, limit=9) == target.summaries(THERE[owner], limit=9)
+        assert source.count(owner) == target.count(THERE[owner])
+    assert [source.history(id_, LATE) for id_ in ids] == [target.history(id_, THEIRS) for id_ in ids]
+    named = {memory.title: memory.project for memory in target.recent(THEIRS, limit=99)}
     assert ("billing", "") == (named["changed"], named["for all"])
     assert [memory.last_accessed_at for memory in source.get(ids, LATE)] == [
-        memory.last_accessed_at for memory in target.get(ids, LATE)
+        memory.last_accessed_at for memory in target.get(ids, THEIRS)
     ]
 
 
@@ -104,11 +117,12 @@ def test_the_copy_goes_on(place):
     place.filled()
     place.migrate()
     last, version = place.engine.store.ids(ANN)[-1], place.engine.store.last_version(ANN)
-    with MemoryEngine(place.target, view=place.target.view) as engine:
-        (id_,) = engine.add([NewMemory(title="a new deployment", owner=ANN)])
-        found = engine.search(Query(text="deployments changed", filters=looking(owners=(ANN,), now=NOW)))
+    owner = THERE[ANN]
+    with MemoryEngine(place.target) as engine:
+        (id_,) = engine.add([NewMemory(title="a new deployment", owner=owner)])
+        found = engine.search(Query(text="deployments changed", filters=looking(owners=(owner,), now=NOW)))
         assert id_ > last
-        assert engine.versions([ANN])[0] > version
+        assert engine.versions([owner])[0] > version
         assert {"a new deployment", "changed"} <= {hit.memory.title for hit in found.hits}
 
 
@@ -116,7 +130,7 @@ def test_a_dry_run(place):
     """A dry run counts what would be copied, and copies nothing."""
     place.filled()
     assert WHOLE == place.migrate(dry=True)
-    assert [] == place.target.owners()
+    assert [] == place.target.owners(None)
 
 
 def test_a_second_run(place):
@@ -132,9 +146,9 @@ def test_a_second_run(place):
     assert (3, ()) == (report.copied, report.differences)
     assert (
         place.engine.store.get(ids[7:8], LATE)[0].last_accessed_at
-        == place.target.get(ids[7:8], LATE)[0].last_accessed_at
+        == place.target.get(ids[7:8], THEIRS)[0].last_accessed_at
     )
-    assert [] == place.target.check()
+    assert [] == place.target.check(None)
 
 
 def test_ids_of_the_forgotten(place):
@@ -144,7 +158,7 @@ def test_ids_of_the_forgotten(place):
     place.engine.forget([gone], looking(owners=(Owner(user="zoe"),), now=NOW.replace(year=2126)))
     assert () == place.migrate().differences
     with MemoryEngine(place.target) as engine:
-        (id_,) = engine.add([NewMemory(title="new", owner=Owner(user="zoe"))])
+        (id_,) = engine.add([NewMemory(title="new", owner=ZOE)])
     assert id_ > gone
 
 
@@ -165,7 +179,7 @@ def test_an_interrupted_run(place, monkeypatch, steps):
     report = place.migrate()
     assert ((), WHOLE.memories) == (report.differences, report.memories)
     assert report.copied < WHOLE.copied
-    assert [] == place.target.check()
+    assert [] == place.target.check(None)
 
 
 @pytest.mark.parametrize("steps", [2, *campaign(*range(1, 8))])
@@ -182,9 +196,9 @@ def test_a_killed_run(tmp_path, steps):
             os._exit(0)
         assert 9 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) * -1
         place = Place(tmp_path, open_shared)
-        assert [] == place.target.check()
+        assert [] == place.target.check(None)
         assert () == place.migrate().differences
-        assert [] == place.target.check()
+        assert [] == place.target.check(None)
         place.engine.close()
         place.target.close()
 
@@ -192,17 +206,16 @@ def test_a_killed_run(tmp_path, steps):
 def test_a_tenant_with_other_memories(place):
     """A tenant that holds other memories is refused, and stays as it is."""
     place.filled()
-    with MemoryEngine(TenantStore(place.target._opened, "acme")) as other:
-        (id_,) = other.add([NewMemory(title="theirs", owner=Owner(user="zoe"))])
+    with MemoryEngine(place.open_shared()) as other:
+        (id_,) = other.add([NewMemory(title="theirs", owner=ZOE)])
     with pytest.raises(InvalidRequest) as caught:
         place.migrate()
     assert "holds memories that are not of this store, or have changed there since (1)" in str(caught.value)
-    assert (1, [Owner(user="zoe")]) == (id_, place.target.owners())
+    assert (1, [ZOE]) == (id_, place.target.owners(None))
 
 
 def titles_of(store):
-    own = looking(owners=(ANN,), lapsed=True, now=NOW.replace(year=2126))
-    return [memory.title for memory in store.get(store.ids(ANN), own)]
+    return [memory.title for memory in store.get(store.ids(THERE[ANN]), THEIRS)]
 
 
 @pytest.mark.parametrize("forgotten", [False, True])
@@ -212,8 +225,8 @@ def test_a_tenant_with_memories_under_the_same_ids(place, forgotten):
     if forgotten:
         place.engine.forget(ids, LATE)
     clock = FrozenClock(NOW - timedelta(seconds=1))
-    with MemoryEngine(TenantStore(place.target._opened, "acme"), clock=clock) as other:
-        assert ids == other.add([NewMemory(title="theirs", owner=ANN)])
+    with MemoryEngine(place.open_shared(), clock=clock) as other:
+        assert ids == other.add([NewMemory(title="theirs", owner=THERE[ANN])])
     for dry in (True, False):
         with pytest.raises(InvalidRequest, match="memories that are not of this store"):
             place.migrate(dry=dry)
@@ -226,9 +239,9 @@ def test_a_copy_that_has_changed_there(place, change):
     ids = place.engine.add([NewMemory(title="first", owner=ANN), NewMemory(title="second", owner=ANN)])
     place.migrate()
     if change == "forget":
-        place.target.forget(ids[:1], LATE, now=NOW)
+        place.target.forget(ids[:1], THEIRS, now=NOW)
     else:
-        place.target.change(ids[0], LATE, event="PIN", now=NOW, pinned=True)
+        place.target.change(ids[0], THEIRS, event="PIN", now=NOW, pinned=True)
     before = titles_of(place.target)
     with pytest.raises(InvalidRequest, match="have changed there since"):
         place.migrate()
@@ -239,15 +252,15 @@ def test_a_damaged_copy(place):
     """A copy that differs from its memory is found by the comparison, and copied again."""
     ids = place.filled()
     place.migrate()
-    inner = place.target._there()
+    inner = place.target
     own = looking(owners=(Owner(tenant="acme", user="ann"),), lapsed=True, now=NOW)
     copies = inner.get(ids[:1], own)
     row = next(row for row in inner.changed(Owner(tenant="acme", user="ann"), 0, limit=99) if row.id == ids[0])
     wrong = migration.MemoryCopy(row=row, memory=copies[0], added_at=NOW - timedelta(days=1))
     inner.restore(Owner(tenant="acme", user="ann"), [wrong])
-    assert [] != [id_ for id_ in ids[:1] if len(place.target.history(id_, LATE)) == 1]
+    assert [] != [id_ for id_ in ids[:1] if len(place.target.history(id_, THEIRS)) == 1]
     report = place.migrate()
-    assert ((), 2) == (report.differences, len(place.target.history(ids[0], LATE)))
+    assert ((), 2) == (report.differences, len(place.target.history(ids[0], THEIRS)))
 
 
 def test_the_memories_of_the_person(tmp_path):
@@ -262,16 +275,16 @@ def test_the_memories_of_the_person(tmp_path):
         personal.made().add(
             [engine._writer.analysed(NewMemory(title="elsewhere", owner=ANN, scope="project"))], now=NOW
         )
-        target = TenantStore(open_shared, "acme", "billing")
+        target = open_shared()
         engine.prepare(target)
-        report = Migration(engine.store, target, "billing", now=NOW, progress=lambda *_: None).run()
-        seen = looking(owners=(ANN,), now=NOW.replace(year=2126))
+        report = moved(engine.store, target, tmp_path, lambda *_: None, NOW).run()
+        seen = looking(owners=(THERE[ANN],), now=NOW.replace(year=2126))
         assert ((), 3) == (report.differences, report.memories)
         assert {mine: "of the project", persons: "of the person"} == {
             memory.id: memory.title for memory in target.recent(seen, limit=9)
         }
-        assert [persons] == [memory.superseded_by for memory in target.get([ended], LATE)]
+        assert [persons] == [memory.superseded_by for memory in target.get([ended], THEIRS)]
         assert persons == PERSONAL_IDS + 2
-        assert target.last_version(ANN) > PERSONAL_VERSIONS
+        assert target.last_version(THERE[ANN]) > PERSONAL_VERSIONS
         engine.close()
         target.close()

@@ -164,19 +164,19 @@ def test_a_commit_without_an_answer(server, store):
         connection.execute("DROP TRIGGER die ON beaver_memory.texts")
     assert ("unsure", True) == (found, "look whether it was stored" in text)
     assert store.add([new("sure")], now=NOW)
-    assert [] == store.check()
+    assert [] == store.check(None)
 
 
 def test_a_write_that_fails_half_way(server, store):
     """A write that the database refuses leaves nothing of itself, in either table."""
     store.add([new("kept")], now=NOW)
-    before = store.stats()
+    before = store.stats(None)
     with admin(server) as connection:
         connection.execute("ALTER TABLE beaver_memory.texts ADD CONSTRAINT refused CHECK (title <> 'refused')")
         found = [failure(lambda count=count: store.add([new("refused")] * count, now=NOW))[0] for count in (1, 50)]
         connection.execute("ALTER TABLE beaver_memory.texts DROP CONSTRAINT refused")
-    assert (["broken", "broken"], before["memories"]) == (found, store.stats()["memories"])
-    assert [] == store.check()
+    assert (["broken", "broken"], before["memories"]) == (found, store.stats(None)["memories"])
+    assert [] == store.check(None)
 
 
 @pytest.mark.campaign
@@ -236,11 +236,11 @@ def test_damaged_rows(server):
                 connection.execute(f"UPDATE damage.{table} SET {name} = {name} || '!' WHERE id = %s", [id_])  # noqa: S608
         assert [good] == [memory.id for memory in store.recent(looking(), limit=9)]
         assert [good] == [memory.id for memory in store.get([good, *bad], looking())]
-        assert [damaged_memory(id_, "") for id_ in bad] == store.check()
+        assert [damaged_memory(id_, "") for id_ in bad] == store.check(None)
         assert bad == store.damaged_among([good, *bad, 99], looking())
         assert [] == store.forget(bad, looking(stores=("private",)), now=NOW)
         assert bad == store.forget(bad, looking(), now=NOW)
-        assert ([], 1) == (store.check(), store.count(Owner()))
+        assert ([], 1) == (store.check(None), store.count(Owner()))
 
 
 def test_closed_and_forked(server, store):
@@ -307,7 +307,7 @@ def test_damaged_people_and_summaries(server):
             "1 of 3 memories of user 'ann' vanished: restore the database from a backup.",
             damaged_memory(2, ""),
             f"The summary of session 'two' fails its checksum and is not shown: {RESTORE}.",
-        ] == store.check()
+        ] == store.check(None)
         memory, summary = store.damaged(owner)
         assert ("memory", 2, "checksum", '["Ann","Cie"]') == (
             memory.kind, memory.id, memory.reason, memory.columns["related_people"],

@@ -18,6 +18,7 @@ from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.postgres.queries import FOLDER, postgres_queries
 from beaver_memory.store.turn_queue import QueuedTurn
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
+from beaver_memory.views import ALL_PROJECTS, Reach
 
 OWNER = Owner(tenant="acme", user="ann")
 PACKED = struct.pack("<HII2Q2B", 1, 2, 2, 1, 2, 1, 1)
@@ -144,8 +145,9 @@ def use(store):
     store.changed(OWNER, 0, limit=3)
     store.count(OWNER)
     store.ids(OWNER, ("global",))
-    store.unembedded(OWNER, "m", limit=3)
-    store.pending(OWNER, "m")
+    for project in (ALL_PROJECTS, "p"):
+        store.unembedded(OWNER, "m", project, limit=3)
+        store.pending(OWNER, "m", project)
     store.vectors(OWNER, "m", 0, limit=3)
     store.last_vector(OWNER, "m")
     store.candidates(OWNER, view, WANTED)
@@ -174,15 +176,15 @@ def use_queue(queue):
     place = QueuedSession(owner=OWNER, session="s")
     for name in ("t1", "t2"):
         queue.put(QueuedTurn(place=place, turn=name, content="{}", queued_at=NOW))
-    queue.sessions_of("acme", NOW, limit=3, before=NOW)
+    queue.sessions(NOW, Reach("acme", "p"), limit=3, before=NOW)
     first, second = queue.claim(place, NOW, limit=3)
     queue.finish([first])
     queue.postpone([second], None, "locked")
-    queue.owners_of("acme")
-    queue.waiting(OWNER, limit=3)
-    queue.retry(OWNER, NOW)
+    queue.owners("acme")
+    queue.waiting(OWNER, ALL_PROJECTS, limit=3)
+    queue.retry(OWNER, ALL_PROJECTS, NOW)
     queue.drop(OWNER, second.key)
-    queue.erase(OWNER)
+    queue.erase(OWNER, ALL_PROJECTS)
 
 
 def explained(connection, statement, values):
@@ -242,7 +244,7 @@ def test_a_tenant_costs_rows_only(store):
     store.add([new("first", owner=Owner(tenant="t"))], now=NOW)
     before = figures()
     store.add([new("x", owner=Owner(tenant=f"t{number}")) for number in range(200)], now=NOW)
-    assert (before, 201) == (figures(), len(store.owners()))
+    assert (before, 201) == (figures(), len(store.owners(None)))
     with store._connector.moment() as connection:
         from beaver_memory.store.postgres import reads
         from beaver_memory.store.postgres.seen import seen

@@ -130,7 +130,7 @@ def test_a_killed_server_loses_nothing(server, kill):
                 acknowledged |= {int(id_) for id_ in ids.split(",")}
     with contextlib.closing(opened(server)) as store:
         found = {memory.id for memory in store.get([*acknowledged], looking())}
-        assert [] == store.check()
+        assert [] == store.check(None)
     assert (acknowledged, True) == (found, len(acknowledged) > 100)
     assert errors <= {"cut_off", "unsure", "starting", "refused"}
     assert errors
@@ -151,7 +151,7 @@ def test_a_reader_that_follows_misses_nothing(server):
             with writer:
                 assert 0 == writer.wait()
         assert (4 * 300, {*store.ids(Owner())}) == (len(seen), seen)
-        assert [] == store.check()
+        assert [] == store.check(None)
 
 
 def test_a_server_ends_with_its_worker():
@@ -180,7 +180,7 @@ def test_equal_memories_at_once(server):
         kept = store.remember(items, now=NOW, mention=True)
         assert (1, 10_000) == (len({each.id for each in kept}), kept[-1].mentions)
         assert [10_000] == [memory.mention_count for memory in store.recent(looking(), limit=9)]
-        assert [] == store.check()
+        assert [] == store.check(None)
 
 
 def test_five_thousand_tenants(server):
@@ -194,5 +194,5 @@ def test_five_thousand_tenants(server):
             store.add([new("x", owner=Owner(tenant=name)) for name in names], now=NOW)
         with psycopg.connect(server.url) as connection:
             assert before == connection.execute(count).fetchone()
-        assert 5_000 == len(store.owners())
+        assert 5_000 == len(store.owners(None))
         assert ["x"] == [memory.title for memory in store.recent(looking(owners=(Owner(tenant="tenant 7"),)), limit=3)]

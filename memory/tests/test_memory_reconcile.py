@@ -14,13 +14,14 @@ from beaver_memory.embedding.protocol import Identity
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
-from beaver_memory.reconcile.contract import LONGEST_ANSWER, LONGEST_TEXT, decision_of, question
 from beaver_memory.reconcile.decision import Decision, Reconciled
-from beaver_memory.reconcile.model_judge import ModelJudge
+from beaver_memory.reconcile.model_judge import LONGEST_ANSWER, LONGEST_TEXT, ModelJudge, decision_of, question
 from beaver_memory.reconcile.reconciler import Reconciler
 from beaver_memory.reconcile.vocabulary.reader import vocabulary
 from beaver_memory.records import NewMemory, Owner, Store
 from beaver_memory.store.in_memory import InMemoryStore
+from beaver_memory.testing.store_cases.kit import looking
+from beaver_memory.views import View
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -66,17 +67,17 @@ class Memories:
         return self.reconciler.remember(new, may_supersede=may_supersede)
 
     def recalled(self, text, **filters):
-        seen = Filters(**{"owners": (ANN,), "now": self.clock.time, **filters})
+        seen = looking(**{"owners": (ANN,), "now": self.clock.time} | filters)
         return [hit.memory.title for hit in self.engine.search(Query(text=text, filters=seen)).hits]
 
     def successors(self):
         """Return the successor of each memory that has ended."""
-        seen = Filters(owners=(ANN,), now=self.clock.time, lapsed=True)
+        seen = Filters(view=View(owners=(ANN,), now=self.clock.time), lapsed=True)
         found = self.engine.store.recent(seen, limit=9)
         return {each.id: each.superseded_by for each in found if each.valid_until is not None}
 
     def history(self, id_):
-        seen = Filters(owners=(ANN,), now=self.clock.time, lapsed=True)
+        seen = Filters(view=View(owners=(ANN,), now=self.clock.time), lapsed=True)
         return [(each.event, sorted(each.new)) for each in self.engine.history(id_, seen)]
 
 
@@ -266,15 +267,16 @@ def test_each_pattern_is_searched_from_few_places(language):
 
 
 def test_a_model_sees_numbers_and_clipped_texts_only():
-    """The question to a model holds no id, no owner and no store, and at most so much of each text."""
+    """The question to a model numbers the candidates, and holds no id, owner or store, and at most so much of each text."""
     memories = Memories(answer("ADD"))
-    memories.say("cat " * 1_000)
-    memories.say("cat and dog")
-    shown = json.loads(memories.asked[0].split("\n\n", 1)[1])
+    for text in ("cat " * 1_000, "cat and dog", "cat and bird"):
+        memories.say(text)
+    first, second = (json.loads(each.split("\n\n", 1)[1]) for each in memories.asked)
 
-    text = shown["candidates"][0].pop("text")
-    assert {"new": "cat and dog", "candidates": [{"index": 0}]} == shown
+    text = first["candidates"][0].pop("text")
+    assert {"new": "cat and dog", "candidates": [{"index": 0}]} == first
     assert (LONGEST_TEXT, True) == (len(text), text.endswith("…"))
+    assert [0, 1] == [each["index"] for each in second["candidates"]]
 
 
 @pytest.mark.parametrize(
@@ -372,7 +374,9 @@ def test_a_text_of_a_memory_stays_data_in_the_question(text):
 
 def test_a_memory_that_is_forgotten_meanwhile_is_not_updated():
     """If a candidate disappears before the decision is carried out, the new memory is stored."""
-    memories = Memories(lambda: (memories.engine.forget([1], Filters(owners=(ANN,), now=MONDAY)), answer("NONE", 0))[1])
+    memories = Memories(
+        lambda: (memories.engine.forget([1], Filters(view=View(owners=(ANN,), now=MONDAY))), answer("NONE", 0))[1]
+    )
     memories.say("I live in Lisbon.")
     ended = memories.say("I live in Porto.")
 

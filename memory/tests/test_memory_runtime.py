@@ -14,7 +14,6 @@ from beaver_memory import MemoryRuntime
 from beaver_memory.embedding.calibration import BY_WORDS
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.errors import InvalidRequest, OperationUnavailable, RuntimeNotOpen, StoreError
-from beaver_memory.filters import Filters
 from beaver_memory.records import Kept, NewMemory, Owner, Store
 from beaver_memory.runtime import requests
 from beaver_memory.runtime.erasure import COPIES, REMOTE
@@ -31,6 +30,7 @@ from beaver_memory.runtime.reports import (
 )
 from beaver_memory.runtime.table import OPERATIONS
 from beaver_memory.store.in_memory import Database
+from beaver_memory.testing.store_cases.kit import looking
 from beaver_toolkit.redaction.redactor import Policy, Redactor
 
 ANN, BOB = Owner(user="ann"), Owner(user="bob")
@@ -50,7 +50,7 @@ class Place:
         return await MemoryRuntime.open(profile, SqliteLocation(state_folder=self.folder), services)
 
     def sees(self, *owners, **narrowed):
-        return Filters(owners=owners or (ANN,), now=self.clock.now(), **narrowed)
+        return looking(**{"owners": owners or (ANN,), "now": self.clock.now()} | narrowed)
 
 
 @pytest.fixture
@@ -107,6 +107,7 @@ async def test_a_recall_returns_memories_that_fit(place, runtime):
     whale, tea = "The blue whale sings.", "Ann likes tea."
     assert ({whale}, {whale, tea}, set()) == (await found("whale"), await found(" "), await found("zebra"))
     assert {whale} == await found("whale", minimum_score=0.5)
+    assert [1, 2] == [len(await found(" ", limit=limit)) for limit in (1, 2)]
 
 
 async def test_no_operation_shows_the_memories_of_another_owner(place, runtime):
@@ -198,7 +199,7 @@ async def test_a_list_says_whether_there_are_more(place, runtime):
 
 async def test_a_projection_is_bounded(place, runtime):
     """The text of a projection is no longer than the request says, and names the memories that have no room."""
-    await write(runtime, "The whale sings.", f"The whale {'swims ' * 100}")
+    await write(runtime, "The whale sings.", f"The whale {'swims ' * 100}", "Ann likes tea.")
     whole = await runtime.project(requests.ProjectionRequest(user_query="whale", visible=place.sees()))
     short = await runtime.project(
         requests.ProjectionRequest(user_query="whale", visible=place.sees(), system_max_len=120)
@@ -458,7 +459,7 @@ async def test_lapsed_memories_and_stores_are_filtered(place, runtime):
     await write(runtime, "Lapses.", expires_at=later)
     await write(runtime, "Shared.", store=Store.SHARED)
     now = await titles(runtime, place.sees())
-    after = await titles(runtime, attrs.evolve(place.sees(), now=later))
+    after = await titles(runtime, place.sees().within(now=later))
     shared = await titles(runtime, place.sees(stores=[Store.SHARED]))
 
     assert ({"Lapses.", "Shared."}, {"Shared."}, {"Shared."}) == (now, after, shared)

@@ -22,6 +22,7 @@ from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocati
 from beaver_memory.runtime.reports import EmbedReport, RecoverReport
 from beaver_memory.runtime.requests import EmbedRequest, RecoverRequest, WriteRequest
 from beaver_memory.runtime.table import Caller
+from beaver_memory.views import View
 
 ANN, BOB = Owner(user="ann"), Owner(user="bob")
 NAME = "openai-compatible m, 2 dimensions"
@@ -76,7 +77,7 @@ class Place:
         return runtime
 
     def source(self, owner, **more):
-        seen = Filters(owners=(owner,), now=self.clock.now())
+        seen = Filters(view=View(owners=(owner,), now=self.clock.now()))
         return Source(caller=Caller.HOST, visible=seen, own=seen, owner=owner, **more)
 
 

@@ -17,9 +17,10 @@ from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.search import lexical, neighbours
 from beaver_memory.search import vectors as vectors_of
+from beaver_memory.views import View
 
 WHEN = datetime(2026, 3, 1, tzinfo=UTC)
-SEEN = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
+SEEN = Filters(view=View(now=datetime(2036, 1, 1, tzinfo=UTC)))
 
 
 def notes(count, **fields):
@@ -55,7 +56,7 @@ def test_as_many_are_found_as_are_wanted(tmp_path):
 
 
 ANN, BEN = Owner(user="ann"), Owner(user="ben")
-SOCIAL = Filters(owners=(ANN, BEN), stores=("social",), now=SEEN.now)
+SOCIAL = Filters(view=View(owners=(ANN, BEN), stores=("social",), now=SEEN.view.now))
 WORDS = ("tea", "bike", "garden", "rain", "moon")
 
 said = st.lists(
@@ -78,7 +79,7 @@ def told(memories, embedder):
         for memory, then in memories:
             ids = engine.add(memory)
             engine.embed()
-            everything = Filters(owners=(memory.owner,), now=SEEN.now)
+            everything = Filters(view=View(owners=(memory.owner,), now=SEEN.view.now))
             if then == "search":
                 engine.search(Query(text="tea", filters=everything))
             elif then == "change":

@@ -14,6 +14,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.search.dates import around, dates_of
+from beaver_memory.views import View
 
 DATA = Path(__file__).with_name("data")
 WEDNESDAY = date(2023, 5, 10)
@@ -81,13 +82,13 @@ def test_a_memory_is_found_by_its_dates(tmp_path, text, question):
         engine.add(
             [NewMemory(title=each, created_at=at, owner=OWNER) for each, at in zip(others, created, strict=True)]
         )
-        found = engine.search(Query(text=question, filters=Filters(owners=(OWNER,), now=now)))
+        found = engine.search(Query(text=question, filters=Filters(view=View(owners=(OWNER,), now=now))))
     assert first == found.hits[0].memory.id
 
 
 def test_a_date_before_a_text_replaces_the_day(tmp_path):
     """A memory whose text begins with a date in brackets has that one, and not the day on which it was stored."""
-    filters = Filters(owners=(OWNER,), now=datetime(2023, 5, 11, tzinfo=UTC))
+    filters = Filters(view=View(owners=(OWNER,), now=datetime(2023, 5, 11, tzinfo=UTC)))
     with MemoryEngine.open(tmp_path) as engine:
         engine.add(NewMemory(title="[1 March 2023] Tea", created_at=datetime(2023, 5, 10, tzinfo=UTC), owner=OWNER))
         engine.add(NewMemory(title="[note] Tea", created_at=datetime(2023, 5, 11, tzinfo=UTC), owner=OWNER))
@@ -99,5 +100,5 @@ def test_a_memory_without_a_time_has_the_day_of_its_writing(tmp_path):
     """A memory that does not say when it was made is found by the day on which it was stored."""
     with MemoryEngine.open(tmp_path, clock=SimpleNamespace(now=lambda: NOON, monotonic=lambda: 0.0)) as engine:
         engine.add([NewMemory(title="Tea", owner=OWNER), NewMemory(title="Rum", owner=OWNER, created_at=EARLIER)])
-        found = engine.search(Query(text="today", filters=Filters(owners=(OWNER,), now=NOON)))
+        found = engine.search(Query(text="today", filters=Filters(view=View(owners=(OWNER,), now=NOON))))
     assert ["Tea"] == [hit.memory.title for hit in found.hits]

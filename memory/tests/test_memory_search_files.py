@@ -20,7 +20,8 @@ from beaver_memory.model_switch import model_of
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.search import index_cache, index_file, snapshot, terms
-from beaver_memory.search.rows import FileRows
+from beaver_memory.search.vectors import FileRows
+from beaver_memory.views import View
 
 WHEN = datetime(2026, 3, 1, tzinfo=UTC)
 LATER = datetime(2036, 3, 1, tzinfo=UTC)
@@ -48,7 +49,7 @@ def opened(folder, traces=None, **options):
 
 def answers(engine, owner=ANN):
     """Return what some searches find."""
-    which = Filters(owners=(owner,), now=LATER)
+    which = Filters(view=View(owners=(owner,), now=LATER))
     asked = [
         engine.search(Query(text=text, filters=which, limit=5))
         for text in ("tea", "boat number7", "zebra", "bike rain")
@@ -113,7 +114,7 @@ def test_the_vectors_of_large_blocks_stay_in_the_file(tmp_path, monkeypatch):
         assert [(FileRows, 40)] == [(type(each), len(each)) for each in data]
         path.unlink()
         assert expected == answers(engine)
-        engine.change(3, Filters(owners=(ANN,), now=LATER), event="UPDATE", title="boat number7")
+        engine.change(3, Filters(view=View(owners=(ANN,), now=LATER)), event="UPDATE", title="boat number7")
         engine.embed(limit=9)
         assert data[0][np.array([0, 39])].tolist() == data[0].whole()[[0, 39]].tolist()
         changed = answers(engine)
@@ -296,7 +297,7 @@ def test_another_history_of_vectors(folder):
     restore(folder, "old")
     assert truth(folder) == _answers(folder)
     with opened(folder, indexes=None) as engine:
-        engine.change(41, Filters(owners=(ANN,), now=LATER), event="UPDATE", title="boat number7")
+        engine.change(41, Filters(view=View(owners=(ANN,), now=LATER)), event="UPDATE", title="boat number7")
         engine.embed(limit=99)
     assert truth(folder) == _answers(folder)
 
@@ -311,8 +312,8 @@ def test_a_newer_store_under_an_older_file(folder):
     kept = only(folder).read_bytes()
     with opened(folder) as engine:
         engine.add(memories(30, first=40))
-        engine.forget([3, 4], Filters(owners=(ANN,), now=LATER))
-        engine.change(5, Filters(owners=(ANN,), now=LATER), event="UPDATE", title="tea zebra")
+        engine.forget([3, 4], Filters(view=View(owners=(ANN,), now=LATER)))
+        engine.change(5, Filters(view=View(owners=(ANN,), now=LATER)), event="UPDATE", title="tea zebra")
         engine.embed(limit=50)
     only(folder).write_bytes(kept)
     expected, traces = truth(folder), Traces()

@@ -10,6 +10,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory
 from beaver_memory.search.formulas import FORMULAS
+from beaver_memory.views import View
 
 LEAST = BY_WORDS.floor
 STABLE = "Billing is deployed from the branch stable."
@@ -30,7 +31,13 @@ def engine(tmp_path):
 def found(engine, text, **asked):
     """Return titles and scores of the hits with the least score of a recall."""
     query = Query(
-        **{"text": text, "filters": Filters(now=datetime.now(UTC)), "minimum_score": LEAST, "limit": 3, **asked}
+        **{
+            "text": text,
+            "filters": Filters(view=View(now=datetime.now(UTC))),
+            "minimum_score": LEAST,
+            "limit": 3,
+            **asked,
+        }
     )
     return [(hit.memory.title, round(hit.score, 6)) for hit in engine.search(query).hits]
 

@@ -17,6 +17,7 @@ from beaver_memory.search import index_cache, index_file
 from beaver_memory.search.terms import Analyser
 from beaver_memory.search.vectors import in_steps
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.views import View
 
 ANN, BEN = Owner(user="ann"), Owner(user="ben")
 SECRET = "Leukemia"
@@ -25,7 +26,7 @@ NOW = datetime(2036, 1, 1, tzinfo=UTC)
 
 
 def seen(owner=ANN):
-    return Filters(owners=(owner,), now=NOW)
+    return Filters(view=View(owners=(owner,), now=NOW))
 
 
 def opened(folder, model="letters", **options):
@@ -175,10 +176,11 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.search.index_cache import IndexShelf
 from beaver_memory.records import Owner
+from beaver_memory.views import View
 if sys.argv[3] == "at once":
     IndexShelf.forget = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 engine = MemoryEngine.open(sys.argv[1])
-engine.forget([int(sys.argv[2])], Filters(owners=[Owner(user="ann")], now=datetime(2036, 1, 1, tzinfo=UTC)))
+engine.forget([int(sys.argv[2])], Filters(view=View(owners=[Owner(user="ann")], now=datetime(2036, 1, 1, tzinfo=UTC))))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -17,9 +17,10 @@ from beaver_memory.search.formulas import FORMULAS, Ranked, Weights
 from beaver_memory.search.intent import Intent
 from beaver_memory.search.select import Choice, best_of, hits
 from beaver_memory.search.traits import ASKS, FIRST, NUMBER, RULE, SIZE, TIME
+from beaver_memory.views import View
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-FILTERS = Filters(now=NOW)
+FILTERS = Filters(view=View(now=NOW))
 
 
 @st.composite
@@ -116,14 +117,8 @@ def test_the_formula_of_seed_003():
     updated = NOW.timestamp() - 86_400.0 * np.array([0, 1, 3])
     expected = [0.35 + 0.10, 0.55 * 0.75 + 0.35 * 0.75 + 0.05, 0.55 + 0.025]
     assert expected == pytest.approx(scored("seed-003", three(updated=updated)))
-    assert expected == pytest.approx(scored("weighted", three(updated=updated)))
     words = attrs.evolve(three(updated=updated), cosine=None)
     assert [0.90 + 0.10, 0.90 * 0.75 + 0.05, 0.025] == pytest.approx(scored("seed-003", words))
-
-
-def test_the_formula_of_places():
-    """The formula `rrf` is the mean of 11 / (10 + place) over both channels; a missing place counts as 0."""
-    assert [11 / 11 / 2, 11 / 12 / 2 + 11 / 12 / 2, 11 / 11 / 2] == pytest.approx(scored("rrf", three()))
 
 
 @pytest.mark.parametrize("name", sorted(FORMULAS))

@@ -31,6 +31,8 @@ from beaver_memory.store.candidate_store import CandidateRows
 from beaver_memory.store.in_memory import Database, InMemoryStore
 from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.protocol import IndexRow
+from beaver_memory.testing.store_cases.kit import looking
+from beaver_memory.views import View
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOW + timedelta(days=400)
@@ -105,7 +107,7 @@ def fill(engine, owner, texts, **fields):
 
 def asked(engine, text, owner, **filters):
     """Return the hits of a search: id, passage and score, without the digits that depend on the order of sums."""
-    seen = Filters(**{"owners": (owner,), "now": LATER} | filters)
+    seen = looking(**{"owners": (owner,), "now": LATER} | filters)
     found = engine.search(Query(text=text, filters=seen)).hits
     return [(hit.memory.id, hit.passage, round(hit.score, 9)) for hit in found]
 
@@ -240,7 +242,7 @@ def test_an_owner_changes_while_its_index_is_built(database, owner):
         assert asked(engine, "lighthouse", owner)[0][0] == ids[-1]
         assert engine.store.building.wait(60)
 
-        engine.forget([ids[-1]], Filters(owners=(owner,), now=LATER))
+        engine.forget([ids[-1]], Filters(view=View(owners=(owner,), now=LATER)))
         (new,) = fill(engine, owner, ["an observatory"])
         during = asked(engine, "lighthouse", owner), asked(engine, "observatory", owner)
         assert engine.store.answered == 3
@@ -315,12 +317,12 @@ def test_a_server_restarts_between_searches(tmp_path_factory):
             engine.store.gate.set()
             wait_for_index(engine, owner)
             assert before == asked(engine, "tea", owner)
-            assert len(engine.get(ids, Filters(owners=(owner,), now=LATER))) == 20
+            assert len(engine.get(ids, Filters(view=View(owners=(owner,), now=LATER)))) == 20
 
 
 def test_another_process_is_noticed_in_one_exchange(database, owner):
     """A search with an index reads memories and versions at once, and searches again if another process has written."""
-    seen = Filters(owners=(owner,), now=LATER)
+    seen = Filters(view=View(owners=(owner,), now=LATER))
     with (
         contextlib.closing(opened(database, small=10_000)) as reader,
         contextlib.closing(opened(database, PostgresStore)) as writer,
@@ -373,7 +375,7 @@ SPELLED = (
 def test_phrases_are_found_by_their_words(database, text):
     """A phrase that the index of words finds has the memories that a comparison with every text finds."""
     owner, (rest, patterns) = Owner(tenant=f"phrases {text}", user="u"), parsed(text)
-    query = Query(text=rest, patterns=patterns, filters=Filters(owners=(owner,), now=LATER))
+    query = Query(text=rest, patterns=patterns, filters=Filters(view=View(owners=(owner,), now=LATER)))
     answers = []
     for store in (InMemoryStore(Database()), PostgresStore.open(Secret(database[0]), schema=database[1])):
         with contextlib.closing(MemoryEngine(store)) as engine:
@@ -386,7 +388,7 @@ def test_phrases_are_found_by_their_words(database, text):
 def test_forgotten_memories_are_never_answered(database, owner):
     """While one thread forgets and adds, no search shows a memory whose forgetting had returned before it began."""
     gone, errors, done = set(), [], threading.Event()
-    seen = Filters(owners=(owner,), now=LATER)
+    seen = Filters(view=View(owners=(owner,), now=LATER))
 
     def search():
         while not done.is_set():
@@ -430,7 +432,7 @@ def test_candidates_of_a_session_are_no_neighbours_by_themselves():
         IndexRow(id=id_, version=id_, terms=terms, length=length, session="s", created=id_) for id_ in (1, 5, 6)
     )
     found = CandidateRows(rows=rows, neighbours=frozenset({(5, 6)}), memories=9, length=9, frequencies={tea: 3})
-    filters = Filters(owners=(Owner(),), now=NOW)
+    filters = Filters(view=View(owners=(Owner(),), now=NOW))
     gathered = gather([SearchSource(state=sample_of(found, None), filters=filters)], [tea], None)
     assert ([1, 5, 6], [-1, -1, 1], [-1, 2, -1]) == (
         gathered.columns["ids"].tolist(),

@@ -12,8 +12,9 @@ from beaver_memory.query import Query
 from beaver_memory.search.candidates import Candidates
 from beaver_memory.search.formulas import Ranked
 from beaver_memory.search.select import best_of, words
+from beaver_memory.views import View
 
-FILTERS = Filters(now=datetime(2026, 3, 1, tzinfo=UTC))
+FILTERS = Filters(view=View(now=datetime(2026, 3, 1, tzinfo=UTC)))
 
 
 @given(

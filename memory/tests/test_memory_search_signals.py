@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_memory.embedding.calibration import UNKNOWN, Scale
-from beaver_memory.search.signals import BEST, nearness, recency, reciprocal, speaking, spread, together
+from beaver_memory.search.signals import BEST, nearness, recency, speaking, spread, together
 
 KNOWN = Scale(apart=0.5, alike=0.9)
 ALL = np.ones(3, bool)
@@ -22,11 +22,6 @@ def test_recency():
     """Recency is 1 now, a half after one day, a quarter after three days, and 1 for the future."""
     day = 86_400.0
     assert [1.0, 0.5, 0.25, 1.0] == recency(np.array([0.0, -day, -3 * day, day]), 0.0).tolist()
-
-
-def test_reciprocal():
-    """The reciprocal rank is 1 for the first place and less behind it; ties go to the earlier, and 0 has no place."""
-    assert [11 / 12, 1.0, 11 / 13, 0.0] == pytest.approx(reciprocal(np.array([2.0, 3.0, 2.0, 0.0])).tolist())
 
 
 def test_nearness_by_the_scale_of_the_model():

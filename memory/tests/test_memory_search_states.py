@@ -23,12 +23,14 @@ from beaver_memory.search.snapshot import Model
 from beaver_memory.search.terms import Analyser, passages
 from beaver_memory.store.protocol import IndexRow
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases.kit import looking
+from beaver_memory.views import ALL_PROJECTS, View
 from beaver_memory.writer import Writer
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MODEL = Model(key="m", dimensions=16)
 WORDS = ("tea", "bike", "boat", "rain", "moon", "Ann", "Ben")
-SEEN = Filters(now=NOW + timedelta(days=1))
+SEEN = Filters(view=View(now=NOW + timedelta(days=1)))
 
 
 WIDE = 5
@@ -68,7 +70,7 @@ class Kept:
     def embed(self, count=9):
         rows = [
             (id_, b"".join(vector(each).tobytes() for each in passages(text)))
-            for id_, text in self.store.unembedded(Owner(), MODEL.key, limit=count)
+            for id_, text in self.store.unembedded(Owner(), MODEL.key, ALL_PROJECTS, limit=count)
         ]
         self.store.put_vectors(Owner(), MODEL.key, rows)
 
@@ -264,7 +266,7 @@ CONDITIONS = {
     "people": st.lists(st.sampled_from(["ann", "Strasse", "nobody"]), max_size=2),
     "file": st.sampled_from(["", "/", "a", "a/c", "a/c/", "/a", "a//e"]),
     "scopes": st.lists(st.sampled_from(["session", "project", "global"]), max_size=2),
-    "project": st.sampled_from(["", "p"]),
+    "project": st.sampled_from([None, "p", ALL_PROJECTS]),
     "session": st.sampled_from(["", "s"]),
     "agent": st.sampled_from(["", "a", "b\0"]),
     "sources": st.lists(st.sampled_from(["user", "agent"]), max_size=2),
@@ -292,7 +294,7 @@ def test_filters_are_the_store_s(given_fields, asked):
             found.add(["tea"], **fields)
         (part,) = OwnerIndex(found.store, Owner()).current().parts
         for fields in asked:
-            which = Filters(**fields)
+            which = looking(**fields)
             mask = masks.allowed(part.block, which, part.stale)
             ids = part.block.columns["ids"] if mask is None else part.block.columns["ids"][mask]
             assert sorted(memory.id for memory in found.store.recent(which, limit=99)) == ids.tolist(), which

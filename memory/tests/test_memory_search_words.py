@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from beaver_memory.search import terms as terms_module
 from beaver_memory.search.german import TELLING
-from beaver_memory.search.irregular import irregular_forms
 from beaver_memory.search.language import Language
 from beaver_memory.search.terms import Analyser, hash_of, name_hash, unpack
-from beaver_memory.search.words import STOP_WORDS, terms_of, words_of
+from beaver_memory.search.words import STOP_WORDS, irregular_forms, terms_of, words_of
 from beaver_toolkit.words import LONGEST
 
 
@@ -85,7 +84,7 @@ def test_names_are_no_forms():
 
 def test_the_table_of_forms():
     """Each form has one base, which is no form itself, and neither is in every text or the same for the stemmer."""
-    forms = irregular_forms()
+    forms = irregular_forms("english")
     assert set() == forms.keys() & set(forms.values())
     assert set() == (forms.keys() | set(forms.values())) & STOP_WORDS
     # Every entry is needed: without the table, form and base do not meet.

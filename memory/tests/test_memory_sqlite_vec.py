@@ -25,7 +25,6 @@ from beaver_memory.embedding.protocol import Identity
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import StoreError
-from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.runtime.factory import open_engine
@@ -36,6 +35,7 @@ from beaver_memory.store.sqlite import SqliteStore, extension, sqlite_vec
 from beaver_memory.store.sqlite.connections import Connector
 from beaver_memory.store.sqlite.extension import VecError
 from beaver_memory.store.sqlite.sqlite_vec import VecTables
+from beaver_memory.testing.store_cases.kit import looking
 
 WITH_IT = pytest.mark.skipif(find_spec("sqlite_vec") is None, reason="sqlite-vec is not installed")
 WHEN = datetime(2026, 3, 1, tzinfo=UTC)
@@ -74,7 +74,7 @@ class Told(list):
 
 
 def seen(**fields):
-    return Filters(**{"owners": (ANN,), "now": datetime(2036, 1, 1, tzinfo=UTC), **fields})
+    return looking(**{"owners": (ANN,), "now": datetime(2036, 1, 1, tzinfo=UTC)} | fields)
 
 
 def opened(folder, told=None, library=None, model="one", table=True):
@@ -258,7 +258,7 @@ def test_a_store_without_the_extension_is_whole(tmp_path):
     with opened(tmp_path) as engine:
         filled(engine, said(5))
     with opened(tmp_path, table=False) as engine:
-        assert ([], True) == (engine.store.check(), len(asked(engine, "bal")) > 0)
+        assert ([], True) == (engine.store.check(None), len(asked(engine, "bal")) > 0)
 
 
 def none_there():

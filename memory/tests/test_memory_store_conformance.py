@@ -17,7 +17,7 @@ def test_the_store_conforms(name, case):
         case.run(open_store)
 
         with contextlib.closing(open_store()) as store:
-            assert [] == store.check()
+            assert [] == store.check(None)
 
 
 def test_the_first_name_of_the_suite():

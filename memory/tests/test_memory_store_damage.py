@@ -24,6 +24,7 @@ from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.store.sqlite.versions import next_version
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
+from beaver_memory.views import View
 
 ANN, BOB = Owner(tenant="t", user="ann"), Owner(tenant="t", user="bob")
 COUNT = 60
@@ -233,7 +234,7 @@ def test_a_row_that_vanished_from_an_index_is_noticed(whole, tmp_path, index):
     with contextlib.closing(SqliteStore.open(copy, damaged=told.append)) as store:
         for owner in (ANN, BOB):
             store.changed(owner, 0, limit=COUNT)
-        problems = store.check()
+        problems = store.check(None)
 
     assert [1] == told
     assert any(index in problem for problem in problems)
@@ -247,7 +248,7 @@ def test_the_health_of_a_memory_with_a_damaged_row(tmp_path):
 
     async def titles_there():
         runtime = await MemoryRuntime.open(Profile(embedding=EmbeddingSettings(provider="none")), location, services)
-        found = await runtime.list(requests.ListRequest(visible=Filters(now=NOW), limit=9))
+        found = await runtime.list(requests.ListRequest(visible=Filters(view=View(now=NOW)), limit=9))
         await runtime.close()
         return [memory.title for memory in found.memories]
 
@@ -257,7 +258,7 @@ def test_the_health_of_a_memory_with_a_damaged_row(tmp_path):
         connection.execute("UPDATE observations SET title = '9000 euros' WHERE id = 2")
 
     assert ["2000 euros", "0000 euros"] == asyncio.run(titles_there())
-    assert [("memory_rows_damaged", {"remedy": "run `beaver memory check`"})] == report.events
+    assert [("memory_rows_damaged", {})] == report.events
     assert ["damaged_rows"] == report.degradations
 
 
@@ -270,7 +271,7 @@ def test_the_health_is_degraded_until_a_check_finds_the_memory_whole(tmp_path):
         profile = Profile(embedding=EmbeddingSettings(provider="none"))
         async with await MemoryRuntime.open(profile, location, services) as runtime:
             if look:
-                await runtime.list(requests.ListRequest(visible=Filters(now=NOW), limit=9))
+                await runtime.list(requests.ListRequest(visible=Filters(view=View(now=NOW)), limit=9))
             if check:
                 await runtime.inspect(requests.InspectionRequest(owners=(), figures=False, check=True))
             return services.troubles.now, services.report.degradations
@@ -299,7 +300,7 @@ def test_a_damaged_memory_is_forgotten(whole, tmp_path, column):
         assert [] == store.forget([id_], looking(owners=(owner,), stores=("social", "shared")), now=NOW)
         assert [] == store.forget([id_], looking(owners=(Owner(tenant="t", user="other"),)), now=NOW)
         assert [id_] == store.forget([id_], looking(owners=(owner,)), now=NOW)
-        assert [] == store.check()
+        assert [] == store.check(None)
         assert COUNT // 2 - 1 == store.count(owner) == len(store.recent(looking(owners=(owner,)), limit=COUNT))
 
 

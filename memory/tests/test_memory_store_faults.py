@@ -41,7 +41,7 @@ def store(path):
 def kept(path):
     """Open a store and return what it holds."""
     with contextlib.closing(SqliteStore.open(path)) as opened:
-        assert [] == opened.check()
+        assert [] == opened.check(None)
         return titles(opened.recent(looking(), limit=9))
 
 
@@ -59,8 +59,8 @@ def questions(store):
         lambda: store.recent(looking(), limit=1),
         lambda: store.add([new("more")], now=NOW),
         lambda: store.change(1, looking(), event="PIN", now=NOW, pinned=True),
-        store.check,
-        store.stats,
+        lambda: store.check(None),
+        lambda: store.stats(None),
     )
 
 
@@ -143,7 +143,7 @@ def test_an_older_copy_of_itself(store, path):
     assert "exchanged" == refusal(path, lambda: store.recent(looking(), limit=9))
     assert ["kept"] == titles(store.recent(looking(owners=(Owner(), Owner(user="later"))), limit=9))
     store.add([new("again", owner=Owner(user="again"))], now=NOW)
-    assert [Owner(), Owner(user="again")] == store.owners()
+    assert [Owner(), Owner(user="again")] == store.owners(None)
 
 
 def garbage(path, content):
@@ -169,7 +169,7 @@ def what_is_wrong(path):
     """Return what a check finds, or why there can be none."""
     try:
         with contextlib.closing(SqliteStore.open(path)) as opened:
-            return opened.check()
+            return opened.check(None)
     except StoreError as error:
         return [error.category] if error.category in {"corrupt", "io_error"} else []
 
@@ -218,7 +218,7 @@ def test_a_row_that_is_no_memory(store):
         with store._connector.writing() as connection:
             connection.execute(change)
         assert ["other"] == titles(store.recent(looking(), limit=1))
-        assert store.check()[0].startswith("Memory 1 fails its checksum and is not shown")
+        assert store.check(None)[0].startswith("Memory 1 fails its checksum and is not shown")
 
 
 def test_a_table_that_is_gone(store, path):
@@ -242,7 +242,7 @@ def test_a_check_that_finds_something(store):
         connection.execute("DELETE FROM unembedded")
         connection.execute("UPDATE people SET mention_count = 5")
         connection.execute("UPDATE indexed_words SET last = 99")
-    found = store.check()
+    found = store.check(None)
     assert [1, 2] == [int(each.split()[1]) for each in found[:2] if "fails its checksum" in each]
     assert [
         "5 of 7 memories of the user without a name vanished: restore the database from a backup.",
@@ -258,7 +258,7 @@ def test_a_check_that_finds_something(store):
     with store._connector.alone() as connection:
         connection.pragma("foreign_keys", 0)
         connection.execute("DELETE FROM owners")
-    assert f"3 rows refer to rows that do not exist: {RESTORE}." == store.check()[0]
+    assert f"3 rows refer to rows that do not exist: {RESTORE}." == store.check(None)[0]
 
 
 def test_a_newer_store(store, path):
@@ -302,7 +302,7 @@ def test_a_store_that_may_only_be_read(unprivileged, file_mode, folder_mode):
     folder.chmod(folder_mode)
     with nobody(), contextlib.closing(SqliteStore.open(path)) as store:
         found = titles(store.recent(looking(), limit=9)), store.matching([Pattern(text="whale")], looking(), limit=9)
-        assert (["kept whale"], []) == (found[0], store.check())
+        assert (["kept whale"], []) == (found[0], store.check(None))
         if (file_mode, folder_mode) != (0o600, 0o755):
             assert ["read_only"] * 2 == [refusal(path, lambda: store.add([new("x")], now=NOW)) for _ in range(2)]
     folder.chmod(0o755)
@@ -388,11 +388,11 @@ def test_a_disk_that_is_full(store, path):
     many = [new(f"number {number}", narrative=os.urandom(500).hex()) for number in range(50)]
     assert "disk_full" == refusal(path, lambda: store.add(many, now=NOW))
     assert ["kept"] == titles(store.recent(looking(), limit=9))
-    assert [] == store.check()
+    assert [] == store.check(None)
     with store._connector.alone() as connection:
         connection.pragma("max_page_count", 2**30)
     assert 50 == len(store.add(many, now=NOW))
-    assert [] == store.check()
+    assert [] == store.check(None)
 
 
 def test_a_store_that_is_locked(store, path):
@@ -485,7 +485,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), hard))
 try:
     store.forget(range(198, 201), looking(), now=NOW)
 except StoreError as error:
-    print(error.category, len(store.recent(looking(), limit=1000)), store.check(), sep=";")
+    print(error.category, len(store.recent(looking(), limit=1000)), store.check(None), sep=";")
 resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
 store.close()
 """

@@ -65,7 +65,7 @@ def test_nothing_of_it_is_left(tmp_path, seed, count, indexed):
         for start in range(0, len(gone), 7):
             store.forget(gone[start : start + 7], looking(), now=NOW)
         after = content(tmp_path)
-        assert [] == store.check()
+        assert [] == store.check(None)
         known = {memory.id: memory.facts for memory in store.get(ids, looking())}
     # The bytes would have shown it.
     assert all(any(secret.encode() in before for secret in secrets[id_]) for id_ in gone)
@@ -86,7 +86,7 @@ def test_that_it_was_forgotten_is_known(tmp_path):
         with store._connector.reading() as connection:
             entries = connection.execute("SELECT event, old, new FROM observation_history ORDER BY row").fetchall()
         assert [("PIN", "{}", "{}"), ("FORGET", "{}", "{}")] == entries
-        assert 1 == store.stats()["forgotten"]
+        assert 1 == store.stats(None)["forgotten"]
 
 
 def test_a_log_that_somebody_reads(tmp_path):

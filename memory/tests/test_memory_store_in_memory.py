@@ -69,7 +69,7 @@ def test_damage_is_found(damage, expected):
     with contextlib.closing(InMemoryStore(database)) as store:
         store.add([new("a"), new("b")], now=NOW)
         damage(database.tables[Owner()])
-        assert [expected] == store.check()
+        assert [expected] == store.check(None)
 
 
 def test_an_engine_over_it():

@@ -52,8 +52,14 @@ class Asked(JointStore):
     def vectors(self, owner, model, after, *, limit):
         return [shown(row) for row in self.person.made().vectors(owner, model, after, limit=limit)]
 
-    def unembedded(self, owner, model, *, limit):
-        return [(PERSONAL_IDS + id_, text) for id_, text in self.person.made().unembedded(owner, model, limit=limit)]
+    def unembedded(self, owner, model, project, *, limit):
+        return [
+            (PERSONAL_IDS + id_, text)
+            for id_, text in self.person.made().unembedded(owner, model, project, limit=limit)
+        ]
+
+    def pending(self, owner, model, project):
+        return self.person.made().pending(owner, model, project)
 
     def put_vectors(self, owner, model, vectors):
         self.person.made().put_vectors(owner, model, [(id_ - PERSONAL_IDS, data) for id_, data in vectors])
@@ -73,7 +79,7 @@ def test_two_databases_conform(case, tmp_path):
     case.run(lambda: Asked(tmp_path))
 
     with contextlib.closing(Asked(tmp_path)) as store:
-        assert [] == store.check()
+        assert [] == store.check(None)
 
 
 def test_supersession_across_databases(tmp_path):
@@ -85,7 +91,7 @@ def test_supersession_across_databases(tmp_path):
         kept = store.supersede(new("Bonn", at=5), [leeds, york], looking(), at=LATER, now=LATER)
         found = store.get([leeds, york], looking(lapsed=True))
         history = store.history(york, looking(lapsed=True))
-        problems = store.check()
+        problems = store.check(None)
 
     assert (1, PERSONAL_IDS + 1) == (leeds, york)
     assert kept == Kept(id=PERSONAL_IDS + 2, outcome="stored", superseded=(leeds, york))

@@ -19,6 +19,7 @@ from beaver_memory.runtime import requests
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
+from beaver_memory.views import View
 from beaver_toolkit.sqlite.losses import accept_losses
 
 COUNT = 30
@@ -60,7 +61,7 @@ def test_flipped_bits_of_a_log_after_a_crash(crashed, tmp_path, seed, count):
         path, told = flipped(crashed, tmp_path / f"{number}", chance), []
         with contextlib.closing(SqliteStore.open(path, lost=told.append)) as store:
             there = [memory.title for memory in store.recent(looking(), limit=COUNT)]
-            problems = store.check()
+            problems = store.check(None)
         wrong = [title for title in there if title not in {f"title {number}" for number in range(COUNT)}]
         results.append((COUNT - len(there), sum(told), len(problems), wrong))
         shutil.rmtree(path.parent)
@@ -121,12 +122,12 @@ def test_the_health_of_a_memory_that_lost_commits(crashed, tmp_path):
         report = RecordingReport()
         services = RuntimeServices(report=report, clock=FrozenClock(NOW))
         runtime = await MemoryRuntime.open(Profile(embedding=EmbeddingSettings(provider="none")), location, services)
-        found = await runtime.list(requests.ListRequest(visible=Filters(now=NOW), limit=COUNT))
+        found = await runtime.list(requests.ListRequest(visible=Filters(view=View(now=NOW)), limit=COUNT))
         await runtime.close()
         return COUNT - len(found.memories), report.events, report.degradations
 
     lost, events, degradations = asyncio.run(reported())
-    told = [("memory_commits_missing", {"commits": lost, "remedy": "run `beaver memory check`"})]
+    told = [("memory_commits_missing", {"commits": lost})]
 
     assert lost
     assert (told, ["commits_missing"]) == (events, degradations)
@@ -141,7 +142,7 @@ def test_forgetting_erases_the_damaged_log(crashed, tmp_path):
     with contextlib.closing(SqliteStore.open(path)) as store:
         assert 1 == len([*path.parent.glob("*.damaged-*")])
         store.forget([1], looking(), now=NOW)
-        (problem,) = store.check()
+        (problem,) = store.check(None)
 
     assert [] == [*path.parent.glob("*.damaged-*")]
     assert problem.endswith(f"accept the loss with `beaver doctor --accept-loss {path}`.")

@@ -41,7 +41,7 @@ def opened_with(path, *more):
 def kept(path):
     """Open a store and return what it holds."""
     with contextlib.closing(SqliteStore.open(path)) as opened:
-        assert [] == opened.check()
+        assert [] == opened.check(None)
         return titles(opened.recent(looking(), limit=9))
 
 
@@ -125,4 +125,4 @@ def test_it_is_killed(tmp_path, row):
 
     assert (-signal.SIGKILL, before) == (ran.returncode, rows_of(path, "SELECT * FROM observations"))
     with contextlib.closing(opened_with(path, SECOND)) as opened:
-        assert ([], 120) == (opened.check(), opened.stats()["memories"])
+        assert ([], 120) == (opened.check(None), opened.stats(None)["memories"])

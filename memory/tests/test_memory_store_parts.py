@@ -99,7 +99,7 @@ def test_no_page_in_the_file_has_a_gap(tmp_path):
     with contextlib.closing(SqliteStore.open(path)) as store:
         for number in range(300):
             store.add([new(f"number {number * 7919 % 300}", narrative="x" * (number % 900), tags=("t",))], now=NOW)
-        assert [] == store.check()
+        assert [] == store.check(None)
     content = path.read_bytes()
     pages = [content[start : start + 4096] for start in range(0, len(content), 4096)]
     assert pages == [cleared(page, first=number == 0) for number, page in enumerate(pages)]

@@ -84,7 +84,7 @@ def test_reads_beside_failing_writes(tmp_path, disk, category, is_open_before, r
             if is_open_before:
                 hinder()
             writes, reads = beside_reads(store, lambda: Counter(outcome(store) for _ in range(refusals)))
-            problems = store.check()
+            problems = store.check(None)
     sys.stdout.write(
         f"\n{disk.__name__}: {refusals} failing writes {dict(writes)}, {reads.total()} reads {dict(reads)}"
     )

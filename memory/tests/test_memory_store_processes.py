@@ -94,7 +94,7 @@ def test_kill_9_in_the_middle_of_adds(tmp_path, seed):
         acknowledged |= killed(writer, chance)
 
     with contextlib.closing(SqliteStore.open(path)) as store:
-        problems = store.check()
+        problems = store.check(None)
         found = store.recent(looking(), limit=10**6)
         rows = store.changed(Owner(), 0, limit=10**6)
         vectors = {row.id for row in store.vectors(Owner(), "m", 0, limit=10**6)}
@@ -128,7 +128,7 @@ def test_eight_processes_at_once(tmp_path):
             worker.wait()
     with contextlib.closing(SqliteStore.open(path)) as store:
         assert ["done\n"] * 8 == answers
-        assert [] == store.check()
+        assert [] == store.check(None)
         assert 8 * 25 * 3 == store.count(Owner())
         people = [(person.name, person.mention_count) for person in store.people(looking(), query="", limit=9)]
         assert [(f"w{number}", 75) for number in range(8)] == people

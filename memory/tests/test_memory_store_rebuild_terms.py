@@ -17,8 +17,9 @@ from beaver_memory.store.sqlite import SqliteStore, rebuild_terms
 from beaver_memory.store.sqlite.connections import Connector
 from beaver_memory.testing.store_cases.analysers import analysed_by
 from beaver_memory.testing.store_cases.kit import NOW, new
+from beaver_memory.views import View
 
-SEEN = Filters(now=datetime(2027, 1, 1, tzinfo=UTC))
+SEEN = Filters(view=View(now=datetime(2027, 1, 1, tzinfo=UTC)))
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ def test_it_goes_on_where_it_ended(folder, monkeypatch):
     rest = []
     with contextlib.closing(SqliteStore.open(folder / DATABASE)) as store:
         store.settle(7, lambda memory: rest.append(memory.id) or analysed_by(7))
-        assert [b"by 7"] * 8 == [row.terms for row in store.changed(SEEN.owners[0], 0, limit=9)]
+        assert [b"by 7"] * 8 == [row.terms for row in store.changed(SEEN.view.owners[0], 0, limit=9)]
     assert ([1, 2, 3, 4, 5], [5, 6, 7, 8], "7") == (made, rest, fact(folder))
 
 
@@ -94,7 +95,7 @@ def test_an_even_newer_one_begins_anew(folder, monkeypatch):
         store.add([new(f"m{number}") for number in range(3)], now=NOW)
         done_by_hand(folder, "UPDATE store_facts SET value = '7:2' WHERE name = 'analyser'")
         store.settle(8, lambda _: analysed_by(8))
-        assert [b"by 8"] * 3 == [row.terms for row in store.changed(SEEN.owners[0], 0, limit=9)]
+        assert [b"by 8"] * 3 == [row.terms for row in store.changed(SEEN.view.owners[0], 0, limit=9)]
 
 
 def test_somebody_else_was_faster(folder):
@@ -108,7 +109,7 @@ def test_somebody_else_was_faster(folder):
         with connector.writing() as connection:
             assert "" == rebuild_terms.step(connection, 7, lambda _: analysed_by(7))
             assert "newer" == rebuild_terms.step(connection, 6, lambda _: analysed_by(6))
-        assert [b"kept"] == [row.terms for row in store.changed(SEEN.owners[0], 0, limit=9)]
+        assert [b"kept"] == [row.terms for row in store.changed(SEEN.view.owners[0], 0, limit=9)]
 
 
 def test_a_newer_store_is_refused(folder):
@@ -143,7 +144,7 @@ def test_several_at_once(folder, monkeypatch):
     def settled(_):
         with contextlib.closing(SqliteStore.open(folder / DATABASE)) as each:
             each.settle(7, lambda memory: made.append(memory.id) or analysed_by(7))
-            return {row.terms for row in each.changed(SEEN.owners[0], 0, limit=99)}
+            return {row.terms for row in each.changed(SEEN.view.owners[0], 0, limit=99)}
 
     with ThreadPoolExecutor(4) as threads:
         assert [{b"by 7"}] * 4 == list(threads.map(settled, range(4)))

@@ -71,7 +71,7 @@ class Stores(RuleBasedStateMachine):
         self.index = {owner: {} for owner in OWNERS}
 
     def teardown(self):
-        problems = self.store.check()
+        problems = self.store.check(None)
         self.store.close()
         self.data.close()
         assert [] == problems
@@ -98,9 +98,9 @@ class Stores(RuleBasedStateMachine):
         if old is not None:
             wanted = attrs.evolve(old, **fields)
             if wanted != old:
-                wanted = attrs.evolve(wanted, updated_at=view.now)
-            self.model[view.tenant, id_] = wanted
-        assert wanted == self.store.change(id_, view, event="UPDATE", now=view.now, **fields)
+                wanted = attrs.evolve(wanted, updated_at=view.view.now)
+            self.model[view.view.tenant, id_] = wanted
+        assert wanted == self.store.change(id_, view, event="UPDATE", now=view.view.now, **fields)
 
     @rule(id_=ids, newer=ids, view=VIEWS)
     def doubt(self, id_, newer, view):
@@ -108,21 +108,21 @@ class Stores(RuleBasedStateMachine):
         if {id_, newer} <= visible.keys() and visible[id_].owner == visible[newer].owner:
             wanted = visible[id_]
             if wanted.doubted_by != newer:
-                wanted = attrs.evolve(wanted, doubted_by=newer, updated_at=view.now)
-            self.model[view.tenant, id_] = wanted
-            assert wanted == self.store.change(id_, view, event="UPDATE", now=view.now, doubted_by=newer)
+                wanted = attrs.evolve(wanted, doubted_by=newer, updated_at=view.view.now)
+            self.model[view.view.tenant, id_] = wanted
+            assert wanted == self.store.change(id_, view, event="UPDATE", now=view.view.now, doubted_by=newer)
 
     @rule(ids_=st.lists(ids, max_size=3), view=VIEWS)
     def forget(self, ids_, view):
         visible = self.seen_in(view)
         gone = [id_ for id_ in dict.fromkeys(ids_) if id_ in visible]
-        assert gone == self.store.forget(ids_, view, now=view.now)
+        assert gone == self.store.forget(ids_, view, now=view.view.now)
         for id_ in gone:
-            self.model[view.tenant, id_] = attrs.evolve(visible[id_], deleted_at=view.now)
-            self.vectors.pop((view.tenant, id_), None)
+            self.model[view.view.tenant, id_] = attrs.evolve(visible[id_], deleted_at=view.view.now)
+            self.vectors.pop((view.view.tenant, id_), None)
         for key, memory in self.model.items():
-            if key[0] == view.tenant and memory.deleted_at is None and memory.doubted_by in gone:
-                self.model[key] = attrs.evolve(memory, doubted_by=None, updated_at=view.now)
+            if key[0] == view.view.tenant and memory.deleted_at is None and memory.doubted_by in gone:
+                self.model[key] = attrs.evolve(memory, doubted_by=None, updated_at=view.view.now)
 
     @rule(id_=ids, owner=st.sampled_from(OWNERS), data=st.binary(min_size=1, max_size=4))
     def embed(self, id_, owner, data):

@@ -190,7 +190,7 @@ def swap(path, ending, way, running):
 def titles_in(path):
     with contextlib.closing(SqliteStore.open(path)) as store:
         accept_losses(path)
-        assert [] == store.check()
+        assert [] == store.check(None)
         return {memory.title for memory in store.recent(looking(), limit=10**6)}
 
 
@@ -198,7 +198,7 @@ def is_damaged(path):
     try:
         with contextlib.closing(SqliteStore.open(path)) as store:
             accept_losses(path)
-            return bool(store.check())
+            return bool(store.check(None))
     except StoreError:
         return True
 

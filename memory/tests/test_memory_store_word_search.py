@@ -61,7 +61,7 @@ def test_the_index_follows(store):
     assert ([second], [first], [], [first]) == tuple(found(store, word) for word in ("alpha", "gamma", "beta", "delta"))
     store.forget([first], looking(), now=NOW)
     assert ([], []) == (found(store, "gamma"), found(store, "delta"))
-    assert [] == store.check()
+    assert [] == store.check(None)
 
 
 def test_the_index_catches_up_in_parts(store, monkeypatch):
@@ -70,14 +70,14 @@ def test_the_index_catches_up_in_parts(store, monkeypatch):
     first, second, third = store.add([new("alpha one"), new("alpha two"), new("alpha three")], now=NOW)
     store.change(first, looking(), event="UPDATE", now=NOW, title="beta", terms=b"b", length=1)
     store.forget([second], looking(), now=NOW)
-    assert [] == store.check()
+    assert [] == store.check(None)
     assert ([third], [first]) == (found(store, "alpha"), found(store, "beta"))
     fourth, fifth = store.add([new("alpha four"), new("alpha five")], now=NOW)
     store.change(third, looking(), event="UPDATE", now=NOW, title="gamma", terms=b"g", length=1)
     store.forget([first, fourth], looking(), now=NOW)
-    assert [] == store.check()
+    assert [] == store.check(None)
     assert ([fifth], [], [third]) == tuple(found(store, word) for word in ("alpha", "beta", "gamma"))
-    assert [] == store.check()
+    assert [] == store.check(None)
 
 
 @pytest.mark.parametrize(

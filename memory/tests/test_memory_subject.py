@@ -24,6 +24,7 @@ from beaver_memory.runtime.profile import PostgresLocation, Profile, RuntimeServ
 from beaver_memory.runtime.subject import DAMAGED, MARKS, OTHER_PROJECTS, OTHER_USERS, SERVER_ROWS, SubjectMemory
 from beaver_memory.store.turn_queue import QueuedTurn
 from beaver_memory.testing.store_cases.kit import NOW
+from beaver_memory.views import View
 
 PEOPLE = [Subject(user=user, tenant=tenant) for tenant in (None, "acme") for user in ("ann", "bob")]
 ANN, *OTHERS = PEOPLE
@@ -60,7 +61,7 @@ def fill(engine, subject):
             NewMemory(title=f"{word} three", owner=owner, scope="global", valid_until=NOW - timedelta(days=1)),
         ]
     )
-    seen = Filters(owners=(owner,), project="harbour", lapsed=True, now=NOW)
+    seen = Filters(view=View(owners=(owner,), project="harbour", now=NOW), lapsed=True)
     engine.change(ids[0], seen, event="UPDATE", title=f"{word} one again")
     engine.store.summarise(owner, SessionSummary(session="s", request=word, created_at=NOW))
     engine.store.mark_captured(owner, ["turn-1", "turn-2"])

@@ -22,6 +22,7 @@ from beaver_memory.records import NewMemory, Owner
 from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.testing.store_cases.kit import NOW
+from beaver_memory.views import View
 
 kind, place, schema = sys.argv[1:]
 left = float("inf")
@@ -61,9 +62,9 @@ while code != 0:
         superseded(owner, len(found))
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     with opened() as engine:
-        now = Filters(owners=(owner,), now=engine._clock.now())
+        now = Filters(view=View(owners=(owner,), now=engine._clock.now()))
         here = [(each.title, each.superseded_by) for each in engine.store.recent(now, limit=9)]
-        problems = engine.store.check()
+        problems = engine.store.check(None)
     found.append([code, here, problems])
 print(json.dumps(found))
 """

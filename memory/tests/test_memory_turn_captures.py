@@ -20,6 +20,7 @@ from beaver_memory.runtime.profile import InMemoryLocation, Profile, RuntimeServ
 from beaver_memory.runtime.turn_content import TurnContent, Unreadable
 from beaver_memory.store.in_memory import Database
 from beaver_memory.store.turn_queue import LEASE, LONGEST_PAUSE, MOST_ATTEMPTS
+from beaver_memory.views import ALL_PROJECTS, View
 from beaver_toolkit.redaction.redactor import Finding
 
 ANN = Owner(user="ann")
@@ -50,10 +51,12 @@ class Process:
         return [(each.outcome, "" if each.outcome == "stored" else each.reason) for each in items]
 
     def waiting(self):
-        return [(each.turn, each.attempts, each.error) for each in self.store.queue.waiting(ANN, limit=99)]
+        return [
+            (each.turn, each.attempts, each.error) for each in self.store.queue.waiting(ANN, ALL_PROJECTS, limit=99)
+        ]
 
     def memories(self):
-        found = self.store.recent(Filters(owners=(ANN,), now=self.clock.now(), lapsed=True), limit=99)
+        found = self.store.recent(Filters(view=View(owners=(ANN,), now=self.clock.now()), lapsed=True), limit=99)
         return sorted((each.title, each.mention_count) for each in found)
 
 
@@ -79,7 +82,7 @@ def test_captured_by_a_later_process(process, database, clock):
     assert ([HERE], [("stored", "")], []) == (
         later.turns.due(clock.now() + timedelta(seconds=1)), later.capture(), later.waiting(),
     )  # fmt: skip
-    (memory,) = later.store.recent(Filters(owners=(ANN,), now=clock.now()), limit=9)
+    (memory,) = later.store.recent(Filters(view=View(owners=(ANN,), now=clock.now())), limit=9)
     assert ("t1", "s1", SISTER, Store.PRIVATE) == (memory.origin, memory.session, memory.evidence, memory.store)
     assert ([], [(SISTER, 1)]) == (process.capture(), process.memories())
 
@@ -111,7 +114,7 @@ def test_what_a_row_holds(process):
     secret = make_canary().secret.reveal()
     process.put(f"<private>diary</private> The key is {secret}.", "x" * 30_000, outcomes=[
         ToolOutcome(tool="bash", command=f"login {secret}", files=(f"/{secret}",))])  # fmt: skip
-    (row,) = process.store.queue.waiting(ANN, limit=9)
+    (row,) = process.store.queue.waiting(ANN, ALL_PROJECTS, limit=9)
     assert [False, False, True] == [each in row.content for each in ("diary", secret, "[redacted: held secret]")]
     assert len(row.content) < 21_000
     (report,) = process.turns.capture(HERE, limit=9)
@@ -149,7 +152,8 @@ def test_turns_in_a_batch(process):
     question = Utterance(text="Where does your sister live?", voice="assistant", turn="t1", is_context=True)
     process.put("Hello.", question)
     process.put(question, SISTER, turn="t2")
-    assert [("stored", "")] == process.capture(limit=2)
+    reports = process.turns.capture(HERE, limit=2)
+    assert [["stored"]] == [[each.outcome for each in report.items] for report in reports]
 
 
 def failing(monkeypatch, error, words=""):
@@ -196,13 +200,13 @@ def test_a_poison_turn(process, database, clock, monkeypatch):
         clock.advance(LONGEST_PAUSE.total_seconds())
     assert [("t1", MOST_ATTEMPTS, "ValueError")] == process.waiting()
     assert (True, ["queue_parked"]) == (
-        process.store.queue.waiting(ANN, limit=1)[0].is_parked,
+        process.store.queue.waiting(ANN, ALL_PROJECTS, limit=1)[0].is_parked,
         process.report.degradations,
     )
     monkeypatch.undo()
     later = Process(database, clock)
     later.turns.tell_parked()
-    assert ([], 1) == (later.capture(), later.turns.retry(ANN))
+    assert ([], 1) == (later.capture(), later.turns.retry(ANN, ALL_PROJECTS))
     assert ([("stored", "")], []) == (later.capture(), later.waiting())
     assert (["queue_parked"], 1) == (later.report.degradations, later.report.recoveries)
 
@@ -214,16 +218,16 @@ def test_a_forgotten_memory_does_not_come_back(process, monkeypatch):
         process.put(SISTER)
         process.capture()
     process.put(f"Remember that {BROTHER}", turn="t2")
-    process.operations.engine.forget([1], Filters(owners=(ANN,), now=process.clock.now()))
+    process.operations.engine.forget([1], Filters(view=View(owners=(ANN,), now=process.clock.now())))
     assert ([("t2", 0, "")], [("stored", "")]) == (process.waiting(), process.capture())
     process.put(SISTER, turn="t3")
-    assert ([1, 0], []) == ([process.turns.erase(ANN, "s1") for _ in range(2)], process.waiting())
+    assert ([1, 0], []) == ([process.turns.erase(ANN, ALL_PROJECTS, "s1") for _ in range(2)], process.waiting())
 
 
 def test_a_dropped_turn(process):
     """A turn that the user drops is not captured."""
     process.put(SISTER)
-    (row,) = process.turns.waiting(ANN)
+    (row,) = process.turns.waiting(ANN, ALL_PROJECTS)
     assert ([True, False], []) == ([process.turns.drop(ANN, row.key) for _ in range(2)], process.capture())
 
 
@@ -233,7 +237,7 @@ def test_a_damaged_row(process, database):
     ((key, row),) = database.tables[ANN].waiting.items()
     database.tables[ANN].waiting[key] = attrs.evolve(row, content=row.content.replace("Lisbon", "Lisbom"))
     assert ([], [("t1", 1, "Unreadable")]) == (process.capture(), process.waiting())
-    assert process.store.queue.waiting(ANN, limit=1)[0].is_parked
+    assert process.store.queue.waiting(ANN, ALL_PROJECTS, limit=1)[0].is_parked
 
 
 class Crash(BaseException):

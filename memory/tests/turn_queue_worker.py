@@ -19,6 +19,7 @@ from beaver_memory.records import Owner, QueuedSession
 from beaver_memory.runtime.factory import open_engine
 from beaver_memory.runtime.operations import Operations
 from beaver_memory.runtime.profile import CaptureProfile, Profile, RuntimeServices, SqliteLocation
+from beaver_memory.views import ALL_PROJECTS
 
 ANN = Owner(user="ann")
 
@@ -46,10 +47,12 @@ def captured_later(folder):
         for place in operations.turns.due(clock.now()):
             operations.turns.capture(place, limit=2)
         store = operations.engine.store
-        waiting = [each for owner in store.queue.owners() for each in store.queue.waiting(owner, limit=9)]
+        waiting = [
+            each for owner in store.queue.owners(None) for each in store.queue.waiting(owner, ALL_PROJECTS, limit=9)
+        ]
         with store._connector.reading() as connection:
             rows = connection.execute("SELECT origin, title, mention_count FROM observations").fetchall()
-        return waiting, rows, store.check()
+        return waiting, rows, store.check(None)
 
 
 def queue(folder, session):

@@ -51,10 +51,7 @@ KEYED = re.compile(
 )
 WHOLE = {
     "damaged_rows.sql": {"row", "column"},
-    "embeddings.sql": {
-        *("queue_everything", "unqueue_model", "drop_vectors_of_model"),
-        *("count_live", "count_unembedded"),
-    },
+    "embeddings.sql": {"queue_everything", "unqueue_model", "drop_vectors_of_model"},
     "integrity.sql": {
         *("count_forgotten", "count_owners", "count_by_store", "count_by_type", "count_by_model"),
         *("wrong_word_index", "count_rows"),
@@ -75,3 +72,19 @@ def test_each_statement_of_the_store_names_the_tenant(path):
         name for name in queries.names() if len(KEYED.findall(queries[name])) > len(re.findall("tenant", queries[name]))
     }
     assert WHOLE.get(path.name, set()) == without
+
+
+MADE = re.compile(r"CREATE (?:VIRTUAL )?TABLE (?:IF NOT EXISTS )?(\w+)")
+
+
+def test_tables_outside_of_the_engine():
+    """The host keeps its trail and its sessions; the engine alone has tables of memories."""
+    parts = [path for each in ("beaver_hooks", "hostspecs", "toolkit", "plugins") for path in (ROOT / each).rglob("*")]
+    sources = [path for path in parts if path.suffix in {".py", ".sql"} and not {"build", "tests"} & {*path.parts}]
+    found = {str(path.relative_to(ROOT)): {*MADE.findall(path.read_text("utf-8"))} for path in sources}
+
+    assert {
+        "beaver_hooks/agent/sessions/migrations/0001_first.sql": {"sessions", "messages", "events", "words"},
+        "beaver_hooks/audit/migrations/0001_first.sql": {"audit", "receipts", "health"},
+        "toolkit/beaver_toolkit/sqlite/migrations.py": {"schema_version"},
+    } == {path: tables for path, tables in found.items() if tables}

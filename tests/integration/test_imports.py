@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
+ROOT = Path(__file__).parents[2]
 DEPENDENCIES = "import pluggy, attrs, structlog"
 UNWANTED = ("apsw", "cattrs", "click", "filelock", "httpx", "rich", "sqlite3", "importlib.metadata")
 PRINT_MODULES = "; import json, sys; print(json.dumps(sorted(sys.modules)))"
@@ -38,3 +40,13 @@ def test_the_testing_kit_is_imported_by_those_who_test_only():
     ]
 
     assert kit == []
+
+
+def test_each_part_imports_what_its_contract_allows(tmp_path):
+    """The import contracts hold: a plugin knows no host, and reaches the memories by the operations alone."""
+    linter = Path(sys.executable).with_name("lint-imports")
+    ran = subprocess.run(
+        [linter, "--no-logo", "--cache-dir", tmp_path], capture_output=True, check=False, cwd=ROOT, text=True
+    )
+
+    assert (0, []) == (ran.returncode, [line for line in ran.stdout.splitlines() if line.endswith("BROKEN")])

@@ -256,7 +256,7 @@ class Reporting:
     async def before_prompt(self, turn, report):
         report.candidates([("r1", 0.5), ("r2", None)])
         wanted = "treaty" in turn.prompt
-        report.decision("recall", "allowed" if wanted else "refused", "what the prompt is about")
+        report.decision("recall", "allowed" if wanted else "refused", "topic")
         return CONTRIBUTION if wanted else None
 
     @hookimpl
@@ -265,7 +265,7 @@ class Reporting:
             report.outcome("facts", "stored")
             report.outcome("profile", "duplicate")
         else:
-            report.decision("write", "refused", "small talk")
+            report.decision("write", "refused", "small_talk")
             report.outcome("facts", "skipped")
 
 

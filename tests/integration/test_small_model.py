@@ -227,7 +227,7 @@ async def test_a_model_that_hangs_is_asked_once(hanging, tmp_path):
 
     told = [dict(each.facts) for each in events if each.name == "small_model_failed"]
     assert (1, [{"category": "timeout", "status": None}]) == (len(server.requests), told)
-    assert ["model_failed: timeout", "model_paused: timeout"] == decided(tmp_path / "state")
+    assert ["model_failed:timeout", "model_paused:timeout"] == decided(tmp_path / "state")
 
 
 async def test_a_model_that_hangs_while_the_host_closes(hanging, monkeypatch, capfd):
@@ -242,7 +242,7 @@ async def test_a_model_that_hangs_while_the_host_closes(hanging, monkeypatch, ca
         "outcomes": ["stored"],
         "memories": [1],
         "reasons": ["no_candidate"],
-        "fallback": "model_failed: timeout",
+        "fallback": "model_failed:timeout",
     } == {name: fact for name, fact in captured.items() if name != "turns"}
     names = {each.name for each in events}
     assert set() == names & {"memory_capture_failed", "memory_stop_incomplete", "memory_turns_postponed"}

@@ -110,7 +110,8 @@ async def test_what_trust_leaves_out_is_in_the_receipt_and_logged_once(folder, c
     said = [record.getMessage() for record in caplog.records if "memory_left_out" in record.getMessage()]
     expected = (
         Decision(gate="trust", verdict="not_offered", reason="memory"),
-        Decision(gate="trust", verdict="left_out", reason="MEMORY.md, USER.md"),
+        Decision(gate="trust", verdict="left_out", reason="MEMORY.md"),
+        Decision(gate="trust", verdict="left_out", reason="USER.md"),
     )
     assert ([expected] * 3, 1, True) == (decisions, len(said), "use trust `full`" in said[0])
 

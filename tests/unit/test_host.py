@@ -512,6 +512,21 @@ async def test_draining_takes_a_number(make_host, seconds):
     assert str(caught.value).startswith("`seconds` takes a number of seconds; it was given a ")
 
 
+async def test_without_plugins_a_turn_is_given_nothing(make_host):
+    """A host without plugins adds nothing to a turn, whatever was said and answered in its session before."""
+    async with make_host() as host:
+        await (await host.open_turn("My name is Ada.", session="s")).commit("Hello, Ada.")
+        await host.drain()
+        turn = await host.open_turn("What is my name?", session="s")
+
+        assert ("What is my name?", "base", (), ()) == (
+            turn.prompt,
+            turn.system_prompt("base"),
+            turn.references,
+            turn.hints,
+        )
+
+
 async def test_the_base_of_a_system_prompt_is_text(make_host):
     """Anything else is refused without being shown."""
     async with make_host() as host:

@@ -30,8 +30,8 @@ class DamagedMessages:
         """Note a `message` that is damaged or a `session` that lost messages, by its number."""
         if (what, number) not in self._known:
             self._known.add((what, number))
-            facts: Facts = {"number": number, "remedy": "run `beaver doctor`"}
-            self._log.warning(f"{what}_damaged", **facts)
+            facts: Facts = {"number": number}
+            self._log.warning(f"{what}_damaged", **facts, remedy="run `beaver doctor`")
             self.told(f"{what}_damaged", facts)
 
 

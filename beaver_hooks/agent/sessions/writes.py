@@ -1,5 +1,6 @@
 """Writes sessions: the row, the messages and their terms, the events."""
 
+import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -9,8 +10,9 @@ from beaver_hooks.agent.sessions.query import session_term, terms, user_term
 from beaver_hooks.agent.sessions.records import HiddenEvent
 from beaver_hooks.agent.sessions.sums import message_checksum
 from beaver_hooks.agent.sessions.texts import encode, opening, optional_encode, searchable
-from beaver_hooks.audit.sanitiser import body_text, column, stamp
-from beaver_hostspecs import Message, Trust
+from beaver_hooks.audit.events import stamp
+from beaver_hostspecs import Message, Trust, scrub, scrub_value
+from beaver_hostspecs.naming import type_name
 
 if TYPE_CHECKING:
     import apsw
@@ -57,8 +59,8 @@ def add_messages(
 
 
 def add_events(connection: "apsw.Connection", number: int, events: Iterable[HiddenEvent]) -> None:
-    """Add hidden events to a session: scrubbed, plain and short, like those of an audit trail."""
-    rows = [(number, stamp(event.at), column(event.name), body_text(event.payload)) for event in events]
+    """Add hidden events to a session, without secrets."""
+    rows = [(number, stamp(each.at), _plain(each.name), _json(scrub_value(each.payload))) for each in events]
     connection.executemany(SQL["add_event"], rows)
     connection.execute(SQL["count_events"], (len(rows), number))
 
@@ -77,3 +79,11 @@ def delete(connection: "apsw.Connection", number: int) -> None:
     """Delete a session and all that belongs to it."""
     for statement in ("delete_words", "delete_messages", "delete_events", "delete_session"):
         connection.execute(SQL[statement], (number,))
+
+
+def _plain(name: str) -> str:
+    return scrub(name).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _json(payload: object) -> str:
+    return json.dumps(payload, default=type_name)

@@ -74,22 +74,24 @@ def examine_servers(sections: Mapping[str, Mapping[str, Any]], environment: Mapp
         store = section.get("store")
         settings = store.get("postgres") if isinstance(store, Mapping) else None
         if section.get("enabled") is True and isinstance(settings, Mapping):
-            yield from _postgres(f"memory.{name}.store", settings, environment)
+            yield from _postgres(f"memory.{name}.store", settings, section.get("project"), environment)
 
 
-def _postgres(subject: str, settings: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Finding]:
+def _postgres(
+    subject: str, settings: Mapping[str, Any], name: object, environment: Mapping[str, str]
+) -> Iterator[Finding]:
     url = settings.get("url")
     text = environment.get(url["env"], "") if is_reference(url) else url
     if is_reference(url) and not text:
-        name = shown_variable(url["env"])
-        variable = f"the environment variable {name}" if name else "its environment variable"
-        yield problem(subject, f"{variable} is not set, so no memory can be read", f"set {name or 'it'}")
+        shown = shown_variable(url["env"])
+        variable = f"the environment variable {shown}" if shown else "its environment variable"
+        yield problem(subject, f"{variable} is not set, so no memory can be read", f"set {shown or 'it'}")
         return
     address = parsed(text) if isinstance(text, str) else None
     if address is None:
         yield problem(subject, "its `url` is no address of a database", "write postgresql://user@host:5432/database")
         return
-    project = f", project {settings['project']}" if settings.get("project") else ""
+    project = f", project {name}" if name else ""
     yield ok(subject, printable(f"{address.place}, tenant {settings.get('tenant')}{project}"))
     if address.has_password and not is_reference(url):
         yield warning(f"{subject}.postgres.url", "the password is in the configuration file itself", IN_ENVIRONMENT)

@@ -82,7 +82,7 @@ async def test_own_recall_is_not_learned():
     """A prompt that repeats injected text is counted and not kept, and the report says why."""
     _, report = await run_turn(make_tally(), "one", injected=True)
 
-    assert report.decisions == [("write", "refused", "the prompt repeats a recalled text")]
+    assert report.decisions == [("write", "refused", "repeats_recall")]
     assert report.outcomes == [("prompts", OutcomeKind.GATED, {})]
 
 

@@ -13,11 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
-from beaver_memory.capture.acknowledgements import acknowledges
 from beaver_memory.capture.features import STRENGTHS, Features, content_words, kind_of, measured
 from beaver_memory.capture.records import LONGEST, Candidate, Extraction, Kind, Utterance
 from beaver_memory.capture.sentences import Sentence, sentences
-from beaver_memory.capture.short_statements import lasts, may_change
+from beaver_memory.capture.short_statements import acknowledges, lasts, may_change
 from beaver_memory.capture.vocabulary import Vocabulary, vocabulary_of
 
 LEAST_CONFIDENCE = 0.5

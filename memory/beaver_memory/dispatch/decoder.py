@@ -26,8 +26,8 @@ OF_ALL_OWNERS = frozenset({"every_owner", "figures", "embeddings", "check", "rei
 
 NOT_YOURS = "This caller may not name it; leave it out."
 
-_FILLED_IN = (Filters, Owner)
-"""Records that `decode` puts into a request itself; no transport may."""
+_FILLED_IN = (Owner,)
+"""Records that `decode` puts into a request, unless a source that may name them has."""
 
 _GIVEN_BY_STORE = "uid"
 """The field of a new memory that only the owner's own import names: see `store/uids.py`."""
@@ -81,7 +81,7 @@ def _narrow(body: dict[str, Any], operation: Operation[Any, Any], source: Source
 def _fill(body: dict[str, Any], operation: Operation[Any, Any], source: Source) -> Iterator[Problem]:
     """Put the values of the source where the request names none; yield the fields that this source may not name."""
     known = attrs.fields_dict(operation.request)
-    given = {"owner": source.owner, "owners": list(source.visible.owners)}
+    given = {"owner": source.owner, "owners": list(source.visible.view.owners)}
     places = [(body, "", {name: value for name, value in given.items() if name in known})]
     for name in () if source.every_owner else OF_ALL_OWNERS & known.keys():
         if body.get(name):
@@ -89,7 +89,7 @@ def _fill(body: dict[str, Any], operation: Operation[Any, Any], source: Source) 
         body[name] = False
     if isinstance(memories := body.get("memories"), list):
         body["memories"] = memories = [dict(each) if isinstance(each, dict) else each for each in memories]
-        of_memory = {"owner": source.owner, "store": source.store}
+        of_memory = {"owner": source.owner, "project": source.own.view.place or "", "store": source.store}
         places += [(each, f"memories[{at}].", of_memory) for at, each in enumerate(memories) if isinstance(each, dict)]
     for fields, path, values in places:
         for name, value in values.items():
@@ -121,7 +121,7 @@ def _written(body: dict[str, Any], operation: Operation[Any, Any]) -> Iterator[t
 
 
 def _may_name(source: Source, name: str, value: object) -> bool:
-    return value in source.own.stores if name == "store" else source.every_owner
+    return value in source.own.view.stores if name == "store" else source.every_owner
 
 
 # --- Types ------------------------------------------------------------------------------------------------------------
@@ -199,6 +199,7 @@ def _converter() -> cattrs.Converter:
         bool: _plain(bool, "must be true or false"),
         datetime: _moment,
         Store: _choice(Store),
+        Filters: lambda filters, _: filters,  # put into the request by `decode`
     }.items():
         made.register_structure_hook(kind, hook)
     factories: dict[Callable[[Any], bool], Any] = {

@@ -91,7 +91,7 @@ class Dispatcher:
             known = ", ".join([*self._operations, *OF_THE_RUNTIME])
             raise _rejected("invalid", "unknown_operation", f"The operations are: {known}.")
         self._check_source(envelope, operation.callers)
-        if operation.private and Store.PRIVATE not in envelope.source.visible.stores:
+        if operation.private and Store.PRIVATE not in envelope.source.visible.view.stores:
             raise _rejected("refused", "trust", f"`{operation.name}` is for callers that see the private store.")
         capability = self._runtime.capability(operation)
         if not capability.visible:
@@ -185,7 +185,7 @@ def _digest(envelope: RequestEnvelope) -> str:
     if problem_of_size(envelope.request):
         return ""
     source = envelope.source
-    rights = [attrs.evolve(each, now=_ANY_TIME) for each in (source.visible, source.own)]
+    rights = [each.within(now=_ANY_TIME) for each in (source.visible, source.own)]
     told = [envelope.operation, envelope.request, source.caller, source.store, source.every_owner, repr(rights)]
     digest = hashlib.sha256()
     # `dumps` would keep every other thread waiting until a large request is one text.

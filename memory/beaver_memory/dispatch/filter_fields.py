@@ -23,7 +23,6 @@ class Narrowing:
     people: tuple[str, ...] = ()
     file: str = ""
     scopes: tuple[Scope, ...] = ()
-    project: str = ""
     session: str = ""
     agent: str = ""
     sources: tuple[str, ...] = ()
@@ -35,7 +34,6 @@ class Narrowing:
     def applied(self, base: Filters) -> Filters:
         """Return filters for the memories that both `base` and this narrowing show."""
         given: dict[str, Any] = {
-            "stores": tuple({*base.stores} & {*self.stores}),
             "tags": tuple({*base.tags, *self.tags}),
             "file": self.file or base.file,
             "after": max((each for each in (base.after, self.after) if each is not None), default=None),
@@ -43,16 +41,18 @@ class Narrowing:
             "lapsed": base.lapsed and self.lapsed,
         }
         given |= {name: _both(getattr(base, name), getattr(self, name)) for name in _ANY_OF}
-        given |= {name: getattr(base, name) or getattr(self, name) for name in _ONE}
-        given["as_of"] = base.as_of or (self.as_of and min(self.as_of, base.now))
+        near = {name: getattr(base.view, name) or getattr(self, name) for name in _ONE}
+        given["as_of"] = base.as_of or (self.as_of and min(self.as_of, base.view.now))
         apart = any(getattr(base, name) and not given[name] for name in _ANY_OF) or not _within(self.file, base.file)
-        return attrs.evolve(base, **given, owners=() if apart else base.owners)
+        stores = tuple({*base.view.stores} & {*self.stores})
+        view = attrs.evolve(base.view, **near, stores=stores, owners=() if apart else base.view.owners)
+        return attrs.evolve(base, view=view, **given)
 
 
 _ANY_OF = ("types", "people", "scopes", "sources")
 """Conditions that a memory fits by one of their values; an empty tuple is no condition."""
 
-_ONE = ("project", "session", "agent")
+_ONE = ("session", "agent")
 """Conditions with one value; that of the source holds."""
 
 

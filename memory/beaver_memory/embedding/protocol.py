@@ -12,7 +12,7 @@ from attrs import field
 from attrs.validators import ge, le
 from numpy.typing import NDArray
 
-from beaver_memory.embedding.bounds import MOST_DIMENSIONS
+from beaver_memory.embedding.settings import MOST_DIMENSIONS
 
 Purpose = Literal["query", "passage"]
 """The purpose of a text, as a query or as a passage: several models embed the two differently."""

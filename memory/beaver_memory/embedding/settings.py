@@ -6,14 +6,14 @@ import attrs
 
 from beaver_hostspecs import Secret
 from beaver_hostspecs.settings import Check, Unfit, between, setting
-from beaver_memory.embedding.bounds import MOST_DIMENSIONS
 from beaver_toolkit.urls import is_exposed, is_here, split
 
 PATH = "memory.local.embedding"
 
-ProviderName = Literal[
-    "auto", "none", "static", "onnx", "fastembed", "openai-compatible", "openai", "voyage", "cohere", "ollama"
-]
+MOST_DIMENSIONS = 8192
+"""The longest embedding."""
+
+ProviderName = Literal["auto", "none", "static", "onnx", "openai-compatible", "openai", "voyage", "cohere", "ollama"]
 
 REMOTE = ("openai-compatible", "openai", "voyage", "cohere", "ollama")
 """The providers over HTTP."""

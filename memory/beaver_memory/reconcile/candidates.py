@@ -7,6 +7,7 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import Memory, NewMemory
+from beaver_memory.views import View
 
 LIMIT = 8
 """The most memories that one search gives."""
@@ -24,13 +25,15 @@ LONGEST = 2_000
 def own_filters(new: NewMemory, now: datetime) -> Filters:
     """Return the filters for the memories at the place of a new one, for example of its owner and store."""
     return Filters(
-        owners=(new.owner,),
-        stores=(new.store,),
+        view=View(
+            owners=(new.owner,),
+            stores=(new.store,),
+            project=new.project or None,
+            session=new.session,
+            agent=new.agent,
+            now=now,
+        ),
         scopes=(new.scope,),
-        project=new.project,
-        session=new.session,
-        agent=new.agent,
-        now=now,
     )
 
 
@@ -48,7 +51,7 @@ def similar(
     """
     filters = own_filters(new, now)
     found: dict[int, Memory] = {}
-    for text in (_text(new), *texts):
+    for text in (new.text, *texts):
         query = Query(text=text[:LONGEST], filters=filters, limit=LIMIT, minimum_score=THRESHOLD, by_words=by_words)
         for hit in engine.search(query).hits:
             if same_place(new, hit.memory):
@@ -64,7 +67,3 @@ def same_place(one: NewMemory, other: NewMemory) -> bool:
     if one.scope != "global" and one.project != other.project:
         return False
     return one.scope != "session" or one.session == other.session
-
-
-def _text(new: NewMemory) -> str:
-    return "\n".join(part for part in (new.title, new.narrative, *new.facts) if part)

@@ -1,4 +1,4 @@
-"""The decision about a new memory, and how its write ended."""
+"""What a statement does to an earlier one, the decision about a new memory, and how its write ended."""
 
 from collections.abc import Sequence
 from typing import Literal, Protocol, get_args
@@ -9,10 +9,20 @@ from attrs.validators import in_
 
 from beaver_memory.records import Memory, NewMemory
 
+Verdict = Literal["UPDATE", "DELETE", "NONE"]
+
 Event = Literal["ADD", "UPDATE", "DELETE", "NONE"]
 EVENTS: tuple[Event, ...] = get_args(Event)
 
 Outcome = Literal["stored", "duplicate", "updated", "superseded"]
+
+
+@attrs.frozen(kw_only=True)
+class Finding:
+    """What a later statement does to an earlier one, and why."""
+
+    verdict: Verdict
+    reason: str
 
 
 @attrs.frozen(kw_only=True)

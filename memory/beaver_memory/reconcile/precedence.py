@@ -11,7 +11,7 @@ from functools import cache
 
 from beaver_memory.reconcile.claim import NO_CLAIM, Claim
 from beaver_memory.reconcile.claims import claims_of, strong_words
-from beaver_memory.reconcile.rule_judge import MOST_STATEMENTS, text_of
+from beaver_memory.reconcile.rule_judge import MOST_STATEMENTS
 from beaver_memory.reconcile.rules import finding, limits_itself, named
 from beaver_memory.reconcile.topics import apart, differ_in_relation, of_different_things
 from beaver_memory.records import Memory
@@ -36,8 +36,8 @@ def outdated(question: str, memories: Sequence[Memory]) -> frozenset[int]:
     found = set()
     for old, at in said_at:
         newer = [new for new, later in said_at if later - at >= CLEARLY and _are_of_one_place(old, new)]
-        before = _ending(text_of(old)) if newer else ()
-        if before and any(_outdates(before, holding(text_of(new)), question) for new in newer):
+        before = _ending(old.text) if newer else ()
+        if before and any(_outdates(before, holding(new.text), question) for new in newer):
             found.add(old.id)
     return frozenset(found)
 

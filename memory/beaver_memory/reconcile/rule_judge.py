@@ -7,8 +7,7 @@ import attrs
 
 from beaver_memory.reconcile.claim import Claim
 from beaver_memory.reconcile.claims import claims_of, keywords_of, search_words
-from beaver_memory.reconcile.decision import Decision
-from beaver_memory.reconcile.findings import Finding, Verdict
+from beaver_memory.reconcile.decision import Decision, Finding, Verdict
 from beaver_memory.reconcile.rules import finding
 from beaver_memory.records import MOST_LABELS, Memory, NewMemory
 
@@ -21,7 +20,7 @@ class RuleJudge:
 
     def decide(self, new: NewMemory, candidates: Sequence[Memory]) -> Decision:
         """Return the decision about a memory."""
-        said = claims_of(text_of(new))
+        said = claims_of(new.text)
         found = [_between(new, said, each) for each in candidates]
         ended = tuple(place for place, each in enumerate(found) if each is not None and each.verdict == "DELETE")
         if ended:
@@ -35,25 +34,20 @@ class RuleJudge:
 
 def other_words(new: NewMemory) -> tuple[str, ...]:
     """Return texts to search for beside that of a memory: other ways to say what it is about."""
-    return tuple(dict.fromkeys(filter(None, map(search_words, claims_of(text_of(new))[:MOST_STATEMENTS]))))
+    return tuple(dict.fromkeys(filter(None, map(search_words, claims_of(new.text)[:MOST_STATEMENTS]))))
 
 
 def with_keywords(new: NewMemory) -> NewMemory:
     """Return a memory with other words for its attributes, so that a question in those words finds it."""
-    said = claims_of(text_of(new))
+    said = claims_of(new.text)
     if len(said) > MOST_STATEMENTS:
         return new
     words = [word for each in said for word in keywords_of(each)]
     return attrs.evolve(new, keywords=tuple(dict.fromkeys([*new.keywords, *words]))[:MOST_LABELS])
 
 
-def text_of(memory: NewMemory) -> str:
-    """Return the text of a memory."""
-    return "\n".join(part for part in (memory.title, memory.narrative, *memory.facts) if part)
-
-
 def _between(new: NewMemory, said: Sequence[Claim], old: Memory) -> Finding | None:
-    known = claims_of(text_of(old))
+    known = claims_of(old.text)
     if not known or not said or (new.speaker and old.speaker and new.speaker != old.speaker):
         return None
     new_at, old_at = _said_at(new), _said_at(old)
@@ -69,7 +63,7 @@ def _between(new: NewMemory, said: Sequence[Claim], old: Memory) -> Finding | No
     if len(earlier) > MOST_STATEMENTS:
         return None
     # "I changed banks, I am with Monzo now" names the attribute in one clause and the value in the other.
-    later = (*later, *claims_of(text_of(new if is_later else old), whole=True))
+    later = (*later, *claims_of((new if is_later else old).text, whole=True))
     found_each = [_ended(each, later) for each in earlier]
     ends = [each for each in found_each if each is not None]
     return ends[0] if 2 * len(ends) > len(earlier) or (ends and len(earlier) == 1) else None

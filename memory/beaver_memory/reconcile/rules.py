@@ -10,8 +10,7 @@ from collections.abc import Collection, Sequence
 import attrs
 
 from beaver_memory.reconcile.claim import NO_CLAIM, Attribute, Claim
-from beaver_memory.reconcile.findings import Finding
-from beaver_memory.reconcile.scopes import denies_a_part, gives_up_a_part, is_narrower, leaves_members
+from beaver_memory.reconcile.decision import Finding
 from beaver_memory.reconcile.topics import apart, by_topic, differ_in_relation, of_other_kinds
 
 MOST_WORDS = 8
@@ -48,7 +47,7 @@ def finding(earlier: Claim, later: Claim) -> Finding | None:
 
 def limits_itself(earlier: Claim, later: Claim) -> bool:
     """Return whether the later statement limits itself, or tells of one more habit: gym on Mondays, on Thursdays."""
-    return is_narrower(later, earlier) or (earlier.habit and later.habit and not later.switches)
+    return _is_narrower(later, earlier) or (earlier.habit and later.habit and not later.switches)
 
 
 def _marked(earlier: Claim, later: Claim) -> Claim:
@@ -94,7 +93,7 @@ def _by_replacement(earlier: Claim, later: Claim) -> Finding | None:
     enough = len(given_up) if later.language == "zh" else 2 * len(given_up)
     # "I have a new phone", and "I got rid of my old phone".
     is_other = bool(earlier.renewed & given_up and later.contrasts - earlier.contrasts)
-    if (later.ends and gives_up_a_part(later, earlier)) or leaves_members(later, earlier):
+    if (later.ends and _gives_up_a_part(later, earlier)) or _leaves_members(later, earlier):
         return None
     if given_up and enough >= len(later.replaced) and not earlier.ends and not is_other:
         return Finding(verdict="DELETE", reason="replaced")
@@ -111,7 +110,7 @@ def _by_attribute(earlier: Claim, later: Claim) -> Finding | None:
             continue
         if earlier.ends or (later.ends and not later.changes):
             denial, other = (later, earlier) if later.ends else (earlier, later)
-            is_whole = later.ends != earlier.ends and not denies_a_part(denial, other)
+            is_whole = later.ends != earlier.ends and not _denies_a_part(denial, other)
             if is_whole and _has_object(denial, set(before.value) & set(after.value)):
                 return Finding(verdict="DELETE", reason="denied")
         elif _differ(before, after, changes=later.changes) or _other_clock(earlier, later, before, after):
@@ -158,7 +157,7 @@ def _is_denied(denied: Claim, other: Claim, core: frozenset[str]) -> bool:
     common = core & other.content
     if not common - denied.numbers or 2 * len(common) < len(core):
         return False
-    if not _has_object(denied, common) or denies_a_part(denied, other):
+    if not _has_object(denied, common) or _denies_a_part(denied, other):
         return False
     if (denied.kin and denied.kin != other.kin) or (denied.denies and not core - denied.numbers <= other.content):
         return False
@@ -251,3 +250,48 @@ def _other_clock(earlier: Claim, later: Claim, before: Attribute, after: Attribu
     )
     one, other = numbers
     return bool(one and other) and one != other
+
+
+# --- Parts of the cases: "We no longer use Docker on macOS" leaves "We use Docker" true -------------------------------
+
+
+def _is_narrower(later: Claim, earlier: Claim) -> bool:
+    """Return whether the later statement names a condition or a purpose, and the earlier one names none."""
+    # "I moved to Porto for my job" tells a reason.
+    purposes = frozenset() if later.changes else later.purposes
+    return _is_limit(later, later.conditions, earlier, earlier.conditions) or _is_limit(
+        later, purposes, earlier, earlier.purposes
+    )
+
+
+def _denies_a_part(denial: Claim, other: Claim) -> bool:
+    """Return whether a denial leaves a part of the other statement true.
+
+    It names a condition, a purpose or a place that the other statement does not name, or only some members of a list.
+    """
+    return _leaves_members(denial, other) or (bool(_limits(denial)) and not _limits(denial) & other.content)
+
+
+def _leaves_members(denial: Claim, other: Claim) -> bool:
+    """Return whether a denial names only some members of a list: "We no longer use Kubernetes" of two tools."""
+    named = [not each.isdisjoint(denial.content) for each in other.parts]
+    return any(named) and not all(named)
+
+
+def _gives_up_a_part(later: Claim, earlier: Claim) -> bool:
+    """Return whether the later statement gives up a part of the earlier one: "I stopped using Slack on my phone"."""
+    limits = _limits(later) & later.replaced
+    return bool(limits) and not limits & earlier.content
+
+
+def _limits(denial: Claim) -> frozenset[str]:
+    # "I sold my car in Berlin": where something happened limits nothing.
+    return frozenset() if denial.happened else denial.conditions | denial.purposes | denial.places
+
+
+def _is_limit(later: Claim, limits: frozenset[str], earlier: Claim, earlier_limits: frozenset[str]) -> bool:
+    if not limits or earlier_limits or limits & earlier.content:
+        return False
+    # "The meeting is on Fridays" gives a value, and no condition.
+    names = later.attributes.keys() & earlier.attributes.keys() or later.attributes.keys()
+    return not names or not all(limits >= set(later.attributes[name].value) for name in names)

@@ -5,7 +5,7 @@ enough of their other words in common, and each of them gives another value of t
 """
 
 from beaver_memory.reconcile.claim import Attribute, Claim
-from beaver_memory.reconcile.findings import Finding
+from beaver_memory.reconcile.decision import Finding
 
 MOST_WORDS = 10
 """Words of a statement; a longer one is about more than one thing."""

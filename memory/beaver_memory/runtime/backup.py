@@ -136,7 +136,7 @@ def copies_in(folder: Path) -> Mapping[str, Path]:
 def _examined(path: Path) -> tuple[Mapping[str, int], Iterator[str]]:
     store = SqliteStore.open(path)
     try:
-        figures, problems = store.stats(), store.check()
+        figures, problems = store.stats(None), store.check(None)
     finally:
         store.close()
     counts = {

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from beaver_hostspecs import RestoreReport
-from beaver_memory.filters import Filters
+from beaver_memory.filters import every_memory
 from beaver_memory.records import Memory, Owner
 from beaver_memory.runtime.migration_rows import PAGE, changed_rows
 from beaver_memory.search.terms import Analyser
@@ -78,7 +78,7 @@ class Merge:
             self._summaries(copy, store, owner, dry=dry)
 
     def _pages(self, copy: SqliteStore, owner: Owner, ids: Sequence[int]) -> Iterator[list[Memory]]:
-        filters = Filters(owners=(owner,), lapsed=True, now=self._now)
+        filters = every_memory([owner], self._now)
         for start in range(0, len(ids), PAGE):
             yield copy.get(ids[start : start + PAGE], filters)
 

@@ -9,8 +9,7 @@ import attrs
 from beaver_memory.capture.evidence import Evidence, evidence_of
 from beaver_memory.capture.features import content_words, kind_of
 from beaver_memory.capture.gates.budget import DAY_FULL, Ask
-from beaver_memory.capture.gates.chain import Gates, Judged
-from beaver_memory.capture.gates.privacy import PrivacyGate
+from beaver_memory.capture.gates.chain import Gates, Judged, PrivacyGate
 from beaver_memory.capture.gates.verdict import Occasion
 from beaver_memory.capture.model import Extractor, HybridExtractor, ModelExtractor, WithoutModel
 from beaver_memory.capture.outcomes import fixes_of
@@ -31,6 +30,7 @@ from beaver_memory.runtime.memory_writes import MemoryWrites
 from beaver_memory.runtime.profile import CaptureProfile
 from beaver_memory.runtime.redaction import redacted_request
 from beaver_memory.runtime.reports import CaptureDay
+from beaver_memory.views import ALL_PROJECTS
 
 EXTERNAL = "external"
 """The tag of a captured memory whose words an external text holds; it stays when a person accepts the memory."""
@@ -59,11 +59,10 @@ class Captures:
     Args:
         writes: writes the memories.
         profile: how capture works.
-        has_project: whether memories that name no project belong to one.
     """
 
-    def __init__(self, writes: MemoryWrites, profile: CaptureProfile, *, has_project: bool) -> None:
-        self._writes, self._profile, self._has_project = writes, profile, has_project
+    def __init__(self, writes: MemoryWrites, profile: CaptureProfile) -> None:
+        self._writes, self._profile = writes, profile
         self._engine, self._clock, self._budget = writes.engine, writes.clock, writes.budget
         privacy = PrivacyGate(paths=profile.paths, tags=profile.tags, projects=profile.projects)
         self._gates = Gates(self._budget, privacy=privacy, enabled=profile.enabled)
@@ -81,7 +80,7 @@ class Captures:
     def found(self, request: CaptureRequest, was_injected: Callable[[str], bool] = never) -> CaptureReport:
         """Store the statements of a conversation that are worth it; the caller records its turns as captured."""
         owner = _owner(request.own)
-        if request.store not in request.own.stores:
+        if request.store not in request.own.view.stores:
             raise InvalidRequest("store", "is one that this caller may not change")
         request, findings = redacted_request(request, self._writes.redactor)
         extraction = self._extraction(request, owner) if self._profile.enabled else Extraction()
@@ -134,7 +133,7 @@ class Captures:
         known = {memory.title for each in candidates for memory in self._near(each.text, request)}
         return Occasion(
             owner=owner,
-            project=request.own.project,
+            project=request.own.view.place or "",
             paths=request.paths,
             tags=request.tags,
             when=self._clock.now(),
@@ -145,7 +144,7 @@ class Captures:
         )
 
     def _near(self, text: str, request: CaptureRequest) -> list[Memory]:
-        filters = attrs.evolve(request.own, stores=(request.store,), now=self._clock.now())
+        filters = request.own.within(stores=(request.store,), now=self._clock.now())
         found = self._engine.search(Query(text=text, filters=filters, limit=NEAR))
         return [hit.memory for hit in found.hits]
 
@@ -194,10 +193,10 @@ class Captures:
             owner=_owner(own),
             store=request.store,
             type=candidate.kind,
-            scope=self._scope(candidate, own),
-            project=own.project,
-            session=own.session,
-            agent=own.agent,
+            scope=_scope(candidate, own),
+            project=own.view.place or "",
+            session=own.view.session,
+            agent=own.view.agent,
             speaker=said.speaker,
             keywords=candidate.keywords,
             source=CAPTURE,
@@ -208,8 +207,9 @@ class Captures:
             **waits,
         )
 
-    def _scope(self, candidate: Candidate, own: Filters) -> Scope:
-        return "project" if (own.project or self._has_project) and not _is_global(candidate) else "global"
+
+def _scope(candidate: Candidate, own: Filters) -> Scope:
+    return "project" if own.view.project is not None and not _is_global(candidate) else "global"
 
 
 def _is_global(candidate: Candidate) -> bool:
@@ -233,9 +233,11 @@ def _turns(request: CaptureRequest) -> list[str]:
 
 
 def _owner(own: Filters) -> Owner:
-    if len(own.owners) != 1:
-        raise InvalidRequest("own.owners", "must name one owner")
-    return own.owners[0]
+    if own.view.owners != (own.view.owner,):
+        raise InvalidRequest("own", "must be the view of one owner")
+    if own.view.project is ALL_PROJECTS:
+        raise InvalidRequest("own", "must be the view of one project, or of none")
+    return own.view.owner
 
 
 def _taken(candidate: Candidate, outside: Sequence[Utterance]) -> bool:

@@ -23,7 +23,7 @@ from beaver_toolkit.files import replace
 
 RECORD = "embedder.json"
 
-LOCAL = ("static", "onnx", "fastembed")
+LOCAL = ("static", "onnx")
 """The providers on this machine."""
 
 _KEPT = ("provider", "model", "dimensions", "query_prefix", "passage_prefix")

@@ -42,7 +42,7 @@ class Erasure:
         summaries = self._drop_summaries(found)
         gone = self._engine.forget(ids, request.own) if ids else []
         if gone:
-            summaries += sum(map(self._drop_orphans, request.own.owners))
+            summaries += sum(map(self._drop_orphans, request.own.view.owners))
         after = self._traces(ids, request)
         # The database of the person may hold an excerpt of the same turn.
         unread = self._engine.personal_trouble is not None and any(each.origin for each in found)
@@ -61,7 +61,8 @@ class Erasure:
         narrows = any((own.types, own.tags, own.people, own.file, own.after, own.before, request.query))
         if narrows or not (request.every or request.session):
             return 0
-        return sum(self._engine.store.queue.erase(owner, request.session or None) for owner in own.owners)
+        queue, project = self._engine.store.queue, own.view.project
+        return sum(queue.erase(owner, project, request.session or None) for owner in own.view.owners)
 
     def _drop_summaries(self, memories: Iterable[Memory]) -> int:
         """Erase the summaries of the sessions in which memories were said; return their number."""
@@ -101,7 +102,7 @@ class Erasure:
         return found
 
     def _rows(self, ids: list[int], request: ForgetRequest) -> Mapping[str, int]:
-        return self._engine.store.footprint(ids, tenant=request.own.tenant) if ids else {}
+        return self._engine.store.footprint(ids, tenant=request.own.view.tenant) if ids else {}
 
 
 def files_of(location: Location) -> Iterator[tuple[str, Path]]:

@@ -29,15 +29,15 @@ class Place:
             InvalidRequest: no page ends with this cursor.
         """
         try:
-            tenant, user, id_ = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
-            return cls(Owner(tenant=tenant, user=user), int(id_))
+            tenant, user, kind, id_ = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
+            return cls(Owner(tenant=tenant, user=user, kind=kind), int(id_))
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise InvalidRequest("cursor", "is not the `next_cursor` of a page") from error
 
     @property
     def cursor(self) -> str:
         """The place as a text."""
-        parts = [self.owner.tenant, self.owner.user, self.id]
+        parts = [*_name(self.owner), self.id]
         return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode("ascii")
 
 
@@ -69,9 +69,9 @@ class ExportPages:
     def _owners(self, request: ExportRequest, last: Place | None) -> list[Owner]:
         """Return the owners whose memories follow: all owners by name, or those of the request in its order."""
         if request.every_owner:
-            owners = sorted(self._engine.store.owners(), key=_name)
+            owners = sorted(self._engine.owners(), key=_name)
             return owners if last is None else [owner for owner in owners if _name(owner) >= _name(last.owner)]
-        owners = list(request.visible.owners)
+        owners = list(request.visible.view.owners)
         if last is None:
             return owners
         if last.owner not in owners:
@@ -80,7 +80,7 @@ class ExportPages:
 
     def _rows(self, request: ExportRequest, owner: Owner, after: int) -> tuple[list[Memory], int | None]:
         """Return the next memories of an owner, and the id at which the page ends unless it is the owner's last."""
-        visible = attrs.evolve(request.visible, owners=(owner,))
+        visible = request.visible.within(owners=(owner,), owner=owner)
         ids = self._after(owner, after)
         for begin in range(0, len(ids), request.limit):
             some = ids[begin : begin + request.limit]
@@ -97,5 +97,5 @@ class ExportPages:
         return ids[bisect_right(ids, after) :]
 
 
-def _name(owner: Owner) -> tuple[str, str]:
-    return owner.tenant, owner.user
+def _name(owner: Owner) -> tuple[str, str, str]:
+    return owner.tenant, owner.user, owner.kind

@@ -14,8 +14,6 @@ from beaver_memory.runtime.stores import open_stores
 from beaver_memory.runtime.troubles import EMBEDDER, RERANKER
 from beaver_toolkit.workers import THREADS
 
-_NO_TOKENS_REMEDY = "run `beaver memory embedder install e5-small`, or set memory.local.recall.reranker to `none`"
-
 
 @attrs.frozen(kw_only=True)
 class OpenEngine:
@@ -66,7 +64,7 @@ def open_engine(profile: Profile, location: Location, services: RuntimeServices)
             at_once=THREADS // 2,
             nearest=stores.nearest,
             indexes=stores.indexes,
-            view=stores.view,
+            reach=location.reach,
             reranker=profile.reranker,
             clock=services.clock,
             trace=services.trace,
@@ -87,7 +85,7 @@ def _tell(embedders: Embedders, services: RuntimeServices) -> None:
     """Report the embedder, or why it is unavailable."""
     error = embedders.trouble
     if error is not None:
-        facts = {"provider": error.provider, "category": error.category, "remedy": str(error)}
+        facts = {"provider": error.provider, "category": error.category, "variable": error.variable}
         services.report.event("memory_embedder_unavailable", **facts)
         services.troubles.began(EMBEDDER, error.category, services.report)
     identity = None if embedders.current is None else embedders.current.identity
@@ -101,8 +99,8 @@ def _tell(embedders: Embedders, services: RuntimeServices) -> None:
 
 
 def _tell_of_no_tokens(embedders: Embedders, services: RuntimeServices) -> None:
-    """Report that memories are not ranked again by their tokens, and the remedy."""
+    """Report that memories are not ranked again by their tokens."""
     provider = "none" if embedders.current is None else embedders.current.identity.provider
-    facts = {"reranker": "tokens", "provider": provider, "category": NO_TOKENS, "remedy": _NO_TOKENS_REMEDY}
+    facts = {"reranker": "tokens", "provider": provider, "category": NO_TOKENS}
     services.report.event("memory_reranker_unavailable", **facts)
     services.troubles.began(RERANKER, NO_TOKENS, services.report)

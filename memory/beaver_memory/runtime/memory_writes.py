@@ -48,5 +48,5 @@ class MemoryWrites:
 
     def is_there(self, id_: int, new: NewMemory, own: Filters) -> bool:
         """Return whether a memory that was written is found by its id, with its text."""
-        now = attrs.evolve(own, lapsed=True, now=self.clock.now())
+        now = attrs.evolve(own.within(now=self.clock.now()), lapsed=True)
         return any(each.title == new.title for each in self.engine.get([id_], now))

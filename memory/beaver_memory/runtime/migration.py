@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from beaver_memory.errors import InvalidRequest
-from beaver_memory.filters import Filters
+from beaver_memory.filters import Filters, every_memory
 from beaver_memory.records import Memory, Owner, SessionSummary
 from beaver_memory.runtime.migration_rows import (
     PAGE,
@@ -32,13 +32,14 @@ from beaver_memory.runtime.migration_rows import (
     rows_by_id,
     vector_rows,
 )
+from beaver_memory.runtime.profile import Location, PostgresLocation
 from beaver_memory.store.bounds import LARGEST
 from beaver_memory.store.changes import renumbered, renumbered_change
 from beaver_memory.store.joint import EVERYWHERE
 from beaver_memory.store.protocol import IndexRow, MemoryStore
-from beaver_memory.store.shared import MemoryCopy
-from beaver_memory.store.tenant import TenantStore
+from beaver_memory.store.shared import MemoryCopy, SharedStore
 from beaver_memory.texts import moment
+from beaver_memory.views import tenant_within
 
 Progress = Callable[[int, int, str], object]
 """Receives how many memories are done, how many there are, and the name of the step."""
@@ -72,8 +73,8 @@ class Migration:
 
     Args:
         source: the store.
-        target: the tenant; its terms are of the same analyser.
-        project: the name of the project, which memories of a project get.
+        target: the store of the tenant; its terms are of the same analyser.
+        here, there: where both lie: memories of the project of the one become those of the project of the other.
         now: the moment of the migration.
         progress: called after each step.
 
@@ -82,20 +83,31 @@ class Migration:
     """
 
     def __init__(
-        self, source: MemoryStore, target: TenantStore, project: str, *, now: datetime, progress: Progress
+        self,
+        source: MemoryStore,
+        target: SharedStore,
+        here: Location,
+        there: PostgresLocation,
+        *,
+        now: datetime,
+        progress: Progress,
     ) -> None:
         self._parts = parts_of(source)
-        self._models = sorted(source.stats()["embeddings"])
-        self._target, self._project, self._now, self._progress = target, project, now, progress
+        self._models = sorted(source.stats(None)["embeddings"])
+        self._target, self._now, self._progress = target, now, progress
+        self._here, self._there = here, there
         self._done, self._total = 0, 0
 
     def run(self, *, dry: bool = False) -> MigrationReport:
         """Copy what the tenant lacks, and compare both stores; with `dry` count only."""
         owners = list(dict.fromkeys(owner for part in self._parts for owner in owners_of(part.store)))
         marks = {owner: self._marks(owner) for owner in owners}
-        there = {owner: rows_by_id(self._target, owner) for owner in {*owners, *self._target.owners()}}
-        self._refuse_others(marks, there)
-        missing = {owner: missing_rows(marks[owner], there[owner]) for owner in owners}
+        named = {owner: self._named(owner) for owner in owners}
+        tenants = {self._there.tenant, *(each.tenant for each in named.values())}
+        known = (owner for tenant in tenants for owner in self._target.owners(tenant))
+        there = {owner: rows_by_id(self._target, owner) for owner in {*named.values(), *known}}
+        self._refuse_others({named[owner]: each for owner, each in marks.items()}, there)
+        missing = {owner: missing_rows(marks[owner], there[named[owner]]) for owner in owners}
         self._total = sum(map(len, missing.values()))
         report = self._report(marks)
         if dry:
@@ -130,13 +142,14 @@ class Migration:
         for part in self._parts:
             mine = [(id_, mark) for id_, mark in missing.items() if mark.part is part]
             for page in _pages(sorted(mine, key=lambda each: each[1].version)):
-                self._target.restore(owner, [*self._copies(part, owner, dict(page))])
+                copies = map(self._in_tenant, self._copies(part, owner, dict(page)))
+                self._target.restore(self._named(owner), [*copies])
                 self._done += len(page)
                 self._progress(self._done, self._total, "copying")
             for model in self._models:
                 self._embed(part, owner, model)
         for summary in self._summaries(owner):
-            self._target.summarise(owner, summary)
+            self._target.summarise(self._named(owner), summary)
 
     def _copies(self, part: Part, owner: Owner, page: Marks) -> Iterator[MemoryCopy]:
         """Yield the copies of a page's rows; a row that has changed meanwhile comes in its new state."""
@@ -159,10 +172,11 @@ class Migration:
         return MemoryCopy(row=moved, memory=renumbered(memory, part.ids), added_at=added.at, history=history)
 
     def _embed(self, part: Part, owner: Owner, model: str) -> None:
-        there = {row.id: row.version for row in vector_rows(self._target, owner, model)}
+        named = self._named(owner)
+        there = {row.id: row.version for row in vector_rows(self._target, named, model)}
         moved = (moved_vector(part, row) for row in vector_rows(part.store, owner, model))
         for page in _pages([row for row in moved if there.get(row.id) != row.version]):
-            self._target.restore_vectors(owner, model, page)
+            self._target.restore_vectors(named, model, page)
             self._progress(self._done, self._total, "copying embeddings")
 
     def _summaries(self, owner: Owner) -> list[SessionSummary]:
@@ -193,12 +207,12 @@ class Migration:
         for owner, wrong in before.items():
             if left := sorted(self._different(owner)) if wrong else []:
                 yield f"{len(left):,} memories of the user {owner.user!r} differ, the first is {left[0]}."
-            if self._summaries(owner) != self._target.summaries(owner, limit=LARGEST):
+            if self._summaries(owner) != self._target.summaries(self._named(owner), limit=LARGEST):
                 yield f"Summaries of sessions of the user {owner.user!r} differ."
 
     def _different(self, owner: Owner) -> set[int]:
         ours, unchanged = self._digests(owner)
-        theirs = self._digests_of_target(owner, unchanged)
+        theirs = self._digests_of_target(self._named(owner), unchanged)
         self._progress(self._done, self._total, "comparing")
         return {id_ for id_ in {*ours, *theirs} if ours.get(id_) != theirs.get(id_)}
 
@@ -210,7 +224,7 @@ class Migration:
             rows = [row for row in changed_rows(part.store, owner) if is_copied(part, row)]
             for page in _pages(rows):
                 for copy in self._page(part, owner, page):
-                    found[copy.row.id] = digest_of_copy(self._in_project(copy))
+                    found[copy.row.id] = digest_of_copy(self._in_tenant(copy))
                     if copy.memory is not None and not copy.history and copy.added_at == copy.memory.updated_at:
                         unchanged.add(copy.row.id)
             for model in self._models:
@@ -233,7 +247,7 @@ class Migration:
         self, part: Part, owner: Owner, rows: Iterable[IndexRow], unchanged: Collection[int] = ()
     ) -> Iterator[MemoryCopy]:
         given = [*rows]
-        filters = Filters(owners=(owner,), lapsed=True, now=self._now)
+        filters = every_memory([owner], self._now)
         memories = {memory.id: memory for memory in part.store.get([row.id for row in given], filters)}
         for row in given:
             memory = memories.get(row.id)
@@ -242,12 +256,17 @@ class Migration:
             else:
                 yield self._copied(part, row, memory, filters)
 
-    def _in_project(self, copy: MemoryCopy) -> MemoryCopy:
-        """Return a copy with the project that it gets in the tenant."""
+    def _in_tenant(self, copy: MemoryCopy) -> MemoryCopy:
+        """Return a copy with the owner and the project that it gets in the tenant."""
         memory = copy.memory
-        if memory is None or memory.project or memory.scope == EVERYWHERE or not self._project:
+        if memory is None:
             return copy
-        return attrs.evolve(copy, memory=attrs.evolve(memory, project=self._project))
+        is_ours = memory.project in {"", self._here.project} and (memory.project or memory.scope != EVERYWHERE)
+        project = self._there.project or "" if is_ours else memory.project
+        return attrs.evolve(copy, memory=attrs.evolve(memory, owner=self._named(memory.owner), project=project))
+
+    def _named(self, owner: Owner) -> Owner:
+        return attrs.evolve(owner, tenant=tenant_within(self._there.tenant, owner.tenant))
 
 
 def _pages(items: list[Any]) -> Iterator[list[Any]]:

@@ -65,7 +65,7 @@ def parts_of(source: MemoryStore) -> tuple[Part, ...]:
 
 def owners_of(store: SingleStore) -> list[Owner]:
     """Return the owners of a store; in files also those whose memories are all forgotten, for their ids."""
-    return store.known_owners() if isinstance(store, SqliteStore) else store.owners()
+    return store.known_owners() if isinstance(store, SqliteStore) else store.owners(None)
 
 
 def changed_rows(store: SingleStore, owner: Owner, after: int = 0) -> Iterator[IndexRow]:

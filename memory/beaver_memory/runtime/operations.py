@@ -12,7 +12,7 @@ from beaver_memory.errors import InvalidRequest, StoreError
 from beaver_memory.patterns import parsed
 from beaver_memory.query import Query
 from beaver_memory.reconcile.reconciler import Reconciler
-from beaver_memory.records import NewMemory, Owner, Store
+from beaver_memory.records import DamagedEntry, NewMemory, Owner, Store
 from beaver_memory.runtime.capture_records import (
     CaptureReport,
     CaptureRequest,
@@ -72,9 +72,11 @@ from beaver_memory.runtime.requests import (
     TimelineRequest,
     WriteRequest,
 )
-from beaver_memory.runtime.stores import tenant_store
+from beaver_memory.runtime.stores import postgres_store
 from beaver_memory.runtime.troubles import DAMAGE
 from beaver_memory.runtime.turn_captures import TurnCaptures
+from beaver_memory.store.joint import EVERYWHERE
+from beaver_memory.views import View
 from beaver_toolkit.redaction.redactor import Redactor
 from beaver_toolkit.sqlite.errors import UNWRITABLE
 
@@ -110,13 +112,12 @@ class Operations:
     ) -> None:
         self.engine, self._embedder = engine, embedder
         self._profile, self._location, self._report = profile, location, services.report
-        self._has_project = isinstance(location, PostgresLocation) and bool(location.project)
         redactor = Redactor(profile.redaction)
         writes = MemoryWrites(engine, profile.capture, services, redactor)
         self._gate = writes.gate
-        self._captures = Captures(writes, profile.capture, has_project=self.has_project)
+        self._captures = Captures(writes, profile.capture)
         self._corrections = Corrections(writes)
-        self.turns = TurnCaptures(engine.store, self._captures, services, redactor)
+        self.turns = TurnCaptures(engine, self._captures, services, redactor)
         self._erasure = Erasure(engine, location)
         self.clock, self.trace, self.troubles = services.clock, services.trace, services.troubles
         self._touched: set[tuple[str, int]] = set()
@@ -227,7 +228,7 @@ class Operations:
         """Return a text of the memories that fit a query best, no longer than the request says."""
         found = self.recall(RecallRequest(query=request.user_query, visible=request.visible, limit=request.limit))
         text, ids = memory_block(found.hits, request.system_max_len)
-        self.touch(ids, request.visible.tenant)
+        self.touch(ids, request.visible.view.tenant)
         return ProjectionReport(
             system_memory_block=text,
             ids=ids,
@@ -276,12 +277,13 @@ class Operations:
         Raises:
             InvalidRequest: the caller may not see all stores.
         """
-        if {*request.visible.stores} != {*Store}:
+        if {*request.visible.view.stores} != {*Store}:
             raise InvalidRequest("visible.stores", "must be all stores: a damaged row does not tell its own")
         store = self.engine.store
-        owners = store.owners() if request.every_owner else request.visible.owners
-        end = request.after + request.limit
-        rows = [*itertools.islice((row for owner in owners for row in store.damaged(owner)), request.after, end + 1)]
+        view, end = request.visible.view, request.after + request.limit
+        owners = self.engine.owners() if request.every_owner else view.owners
+        every = (row for owner in owners for row in store.damaged(owner) if _is_seen(row, view))
+        rows = [*itertools.islice(every, request.after, end + 1)]
         return DamagedReport(rows=tuple(rows[: request.limit]), has_more=len(rows) > request.limit)
 
     # --- The memory as a whole ----------------------------------------------------------------------------------
@@ -289,7 +291,9 @@ class Operations:
     def inspect(self, request: InspectionRequest) -> InspectionReport:
         """Return figures about the memory."""
         store = self.engine.store
-        owners = () if request.owners is not None and not request.every_owner else tuple(store.owners())
+        if request.embeddings:
+            self.engine.serve_home()
+        owners = () if request.owners is not None and not request.every_owner else tuple(self.engine.owners())
         return InspectionReport(
             count=sum(map(store.count, owners if request.owners is None else request.owners)),
             owners=owners if request.every_owner else (),
@@ -303,7 +307,7 @@ class Operations:
 
     def _problems(self) -> tuple[str, ...]:
         try:
-            found = tuple(self.engine.store.check())
+            found = tuple(self.engine.store.check(self.engine.tenant))
         except StoreError as error:
             # The damage that stops the check is itself the answer.
             if error.category != "corrupt":
@@ -340,9 +344,9 @@ class Operations:
             InvalidRequest: the tenant holds memories that are not of this one.
             StoreError: the server cannot be used.
         """
-        with contextlib.closing(tenant_store(target)) as store:
+        with contextlib.closing(postgres_store(target)) as store:
             self.engine.prepare(store)
-            copy = Migration(self.engine.store, store, target.project, now=self.clock.now(), progress=progress)
+            copy = Migration(self.engine.store, store, self._location, target, now=self.clock.now(), progress=progress)
             return copy.run(dry=dry_run)
 
     # --- For the process that holds the memory ------------------------------------------------------------------
@@ -401,9 +405,9 @@ class Operations:
         return self.engine.is_joint
 
     @property
-    def has_project(self) -> bool:
-        """Whether the memory belongs to a project, so that memories without a project are of this one."""
-        return self.is_joint or self._has_project
+    def location(self) -> Location:
+        """Where the memory lies."""
+        return self._location
 
     @property
     def personal_trouble(self) -> str | None:
@@ -421,3 +425,8 @@ class Operations:
                 raise
         finally:
             self.engine.close()
+
+
+def _is_seen(row: DamagedEntry, view: View) -> bool:
+    """Return whether a damaged row is of the project of a view, as far as the row tells its own."""
+    return view.place in {None, row.columns.get("project")} or row.columns.get("scope") == EVERYWHERE

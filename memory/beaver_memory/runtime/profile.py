@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import attrs
 from attrs import field
@@ -13,6 +13,7 @@ from beaver_hostspecs import Clock, Report, Secret, SystemClock
 from beaver_memory.capture.gates.budget import Budget
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.runtime.troubles import Troubles
+from beaver_memory.views import EVERYTHING, Reach
 from beaver_toolkit.redaction.redactor import Policy
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ NOWHERE = Path(os.devnull)
 """A folder that holds no model."""
 
 Vectors = Literal["bytes", "sqlite-vec"]
-Formula = Literal["context", "weighted", "seed-002", "seed-003", "rrf"]
+Formula = Literal["context", "seed-002", "seed-003"]
 
 Reranker = Literal["none", "tokens"]
 Extractors = Literal["rules", "model", "hybrid"]
@@ -94,12 +95,20 @@ class SqliteLocation:
     Attributes:
         state_folder: holds the database of the project, and the record of the model last in use.
         person_folder: holds the database of the person's global memories and the models; `state_folder` unless given.
-        database_path: one database for all memories, in place of both.
+        database_path: one database for all memories, in place of both, which other projects may use as well.
+        project: the name of the project; `None` outside of any.
     """
 
+    tenant: ClassVar[str] = ""
     state_folder: Path
     person_folder: Path = field(default=attrs.Factory(lambda self: self.state_folder, takes_self=True))
     database_path: Path | None = None
+    project: str | None = None
+
+    @property
+    def reach(self) -> Reach:
+        """The part of the database that is the process's own: all of it, unless other projects use it."""
+        return Reach(self.tenant, self.project) if self.is_given else EVERYTHING
 
     @property
     def database(self) -> Path:
@@ -125,11 +134,16 @@ class InMemoryLocation:
         database: the rows, which other memories of the process may share; empty ones unless given.
         state_folder: holds the record of the model last in use; `None` for no record.
         model_folder: the folder of embedding models.
+        project: the name of the project; `None` outside of any.
+        reach: the part of the database that is the process's own.
     """
 
+    tenant: ClassVar[str] = ""
     database: "Database | None" = None
     state_folder: Path | None = None
     model_folder: Path = NOWHERE
+    project: str | None = None
+    reach: Reach = EVERYTHING
 
     @property
     def is_given(self) -> bool:
@@ -141,12 +155,12 @@ class InMemoryLocation:
 class PostgresLocation:
     """A memory in one tenant of a PostgreSQL database, which other machines may use as well.
 
-    Raises ValueError for a tenant without a name, or with `/` in it: that would be a part of another one.
+    Raises ValueError for a tenant without a name, or with `/` in it: that stands before the tenant of a turn.
 
     Attributes:
         url: the address of the database.
-        tenant: the tenant; a tenant that a caller names is a part of it.
-        project: the name of the project; empty for none.
+        tenant: the tenant.
+        project: the name of the project; `None` outside of any.
         schema: the schema of the tables.
         connections: the most connections of this process.
         connect_seconds: the most seconds that a connection may take to be made.
@@ -156,12 +170,17 @@ class PostgresLocation:
 
     url: Secret
     tenant: str = field()
-    project: str = ""
+    project: str | None = None
     schema: str = "beaver_memory"
     connections: int = 4
     connect_seconds: int = 3
     state_folder: Path
     person_folder: Path = field(default=attrs.Factory(lambda self: self.state_folder, takes_self=True))
+
+    @property
+    def reach(self) -> Reach:
+        """The part of the database that is the process's own."""
+        return Reach(self.tenant, self.project)
 
     @tenant.validator
     def _is_whole(self, _: object, value: str) -> None:

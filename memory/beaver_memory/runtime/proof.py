@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import attrs
 
-from beaver_memory.filters import Filters
+from beaver_memory.filters import Filters, every_memory
 from beaver_memory.records import Memory, NewMemory, Owner, SessionSummary
 from beaver_memory.runtime.capture_records import CorrectRequest
 from beaver_memory.runtime.corrections import PENDING, PENDING_FROM
@@ -66,7 +66,7 @@ def plant(operations: Operations, owner: Owner) -> Sentinel:
 
     The memories that interrupted proofs have left are removed before.
     """
-    for each in operations.engine.store.owners():
+    for each in operations.engine.owners():
         if _is_stray(each, operations.clock.now()):
             remove(operations, each)
     first, second, third = words = tuple(map(_random_word, range(3)))
@@ -148,7 +148,7 @@ def _sequences(text: str) -> Iterator[str]:
 
 
 def _pages(operations: Operations) -> Iterator[Sequence[Memory]]:
-    view, cursor = Filters(owners=(), lapsed=True, now=operations.clock.now()), ""
+    view, cursor = every_memory([], operations.clock.now()), ""
     while True:
         page = operations.export(ExportRequest(visible=view, every_owner=True, cursor=cursor))
         yield page.memories
@@ -158,7 +158,7 @@ def _pages(operations: Operations) -> Iterator[Sequence[Memory]]:
 
 
 def _own(operations: Operations, owner: Owner) -> Filters:
-    return Filters(owners=(owner,), lapsed=True, now=operations.clock.now())
+    return every_memory([owner], operations.clock.now())
 
 
 def _is_stray(owner: Owner, now: datetime) -> bool:

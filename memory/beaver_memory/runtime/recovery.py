@@ -34,6 +34,8 @@ class Recovery:
 
     def recover(self, request: RecoverRequest, progress: Progress | None = None) -> RecoverReport:
         """Embed all memories of the owners in a request, and build their indexes."""
+        if request.embed:
+            self._engine.serve_home()
         embedded = 0
         while request.embed and (done := self._embed_batch(request.owners)):
             embedded += done
@@ -44,13 +46,15 @@ class Recovery:
         """Embed some memories of the owners in a request, and count those that wait."""
         if self._embedder is None:
             return EmbedReport()
+        self._engine.serve_home()
+        for owner in request.owners or ():
+            self._engine.serve(owner.tenant, self._location.project)
         done = self._engine.embed(limit=request.limit, owners=request.owners) if request.limit else 0
-        owners = (None,) if request.owners is None else request.owners
-        left = sum(map(self._engine.pending, owners))
+        left = self._engine.pending(request.owners)
         return EmbedReport(embedded=done, pending=left, embedder=self.embedder_name or "")
 
     def embed_some(self) -> int:
-        """Embed a batch of the memories of any owner; record the embedder when none is left."""
+        """Embed a batch of the memories that this process serves; record the embedder when none is left."""
         done = self._engine.embed(limit=BATCH)
         if not done and self._embedder is not None:
             remember(self._profile.embedding, self._embedder, self._location.state_folder)
@@ -71,7 +75,7 @@ class Recovery:
             raise StoreError((self._location.state_folder or Path()) / RECORD, "io_error") from error
 
     def _reindexed(self, owners: Sequence[Owner] | None, progress: Progress | None) -> int:
-        owners = self._engine.store.owners() if owners is None else owners
+        owners = self._engine.owners() if owners is None else owners
         total, done = sum(map(self._engine.store.count, owners)), 0
         for owner in owners:
             done += self._engine.reindex(owners=[owner], progress=partial(_advance, progress, done, total))

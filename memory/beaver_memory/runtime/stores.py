@@ -10,7 +10,7 @@ import attrs
 
 from beaver_memory.engine import INDEXES
 from beaver_memory.errors import StoreError
-from beaver_memory.layers import Personal, View, unchanged
+from beaver_memory.layers import Personal
 from beaver_memory.runtime.damage_mark import DamageMark
 from beaver_memory.runtime.profile import DATABASE, Location, PostgresLocation, Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.troubles import COMMITS, DAMAGE, PERSONAL, SQLITE_VEC, STORE
@@ -20,7 +20,7 @@ from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.protocol import SingleStore
 from beaver_memory.store.sqlite import SqliteStore
-from beaver_memory.store.tenant import CandidateTenantStore, TenantStore
+from beaver_memory.views import Reach
 
 
 @attrs.frozen(kw_only=True)
@@ -32,14 +32,12 @@ class OpenStores:
         personal: the memories of the person, if they lie in a database of their own.
         nearest: the search of nearest vectors that replaces the indexes.
         indexes: the folder of the saved indexes; `None` to save none.
-        view: returns the filters by which an index is searched.
     """
 
     store: SingleStore
     personal: Personal | None = None
     nearest: TableSearch | None = None
     indexes: Path | None = None
-    view: View = unchanged
 
 
 def open_stores(profile: Profile, location: Location, services: RuntimeServices) -> OpenStores:
@@ -79,7 +77,7 @@ def _sqlite(profile: Profile, location: SqliteLocation, services: RuntimeService
 
 
 def _postgres(location: PostgresLocation, services: RuntimeServices) -> OpenStores:
-    """Return the store of a tenant, which connects when it is first used.
+    """Return the store, which connects when it is first used.
 
     It saves no indexes: a memory that another machine forgets would stay in them.
     """
@@ -89,25 +87,22 @@ def _postgres(location: PostgresLocation, services: RuntimeServices) -> OpenStor
             services.troubles.ended(STORE, services.report)
             return
         services.trace("memory_store_unavailable", category=error.category)
-        services.report.event("memory_store_unavailable", category=error.category, remedy=str(error))
+        services.report.event("memory_store_unavailable", category=error.category)
         services.troubles.began(STORE, error.category, services.report)
 
-    store = tenant_store(location, told=told, clock=services.clock)
-    return OpenStores(store=store, view=store.view)
+    return OpenStores(store=postgres_store(location, told=told, clock=services.clock))
 
 
-def tenant_store(location: PostgresLocation, **options: Any) -> TenantStore:
-    """Return the store of a tenant; `options` are those of `TenantStore`."""
-
-    def opened() -> PostgresStore:
-        return PostgresStore.open(
-            location.url,
-            schema=location.schema,
-            connections=location.connections,
-            connect_seconds=location.connect_seconds,
-        )
-
-    return CandidateTenantStore(opened, location.tenant, location.project, **options)
+def postgres_store(location: PostgresLocation, **options: Any) -> PostgresStore:
+    """Return the store of a location, which connects when it is first used; `options` are those of `Connector`."""
+    return PostgresStore.open(
+        location.url,
+        schema=location.schema,
+        connections=location.connections,
+        connect_seconds=location.connect_seconds,
+        later=True,
+        **options,
+    )
 
 
 def _personal(profile: Profile, location: SqliteLocation, services: RuntimeServices) -> Personal | None:
@@ -121,7 +116,7 @@ def _personal(profile: Profile, location: SqliteLocation, services: RuntimeServi
             services.troubles.ended(PERSONAL, services.report)
             return
         services.trace("personal_memory_unavailable", category=error.category)
-        services.report.event("memory_personal_unavailable", category=error.category, remedy=str(error))
+        services.report.event("memory_personal_unavailable", category=error.category)
         services.troubles.began(PERSONAL, error.category, services.report)
 
     store = PersonalStore(
@@ -131,7 +126,12 @@ def _personal(profile: Profile, location: SqliteLocation, services: RuntimeServi
         damaged=_damage_told(services, path),
         lost=_loss_told(services),
     )
-    return Personal(store=store, indexes=indexes_of(path), nearest=lambda each: _nearest(profile, each, services))
+    return Personal(
+        store=store,
+        indexes=indexes_of(path),
+        nearest=lambda each: _nearest(profile, each, services),
+        reach=Reach(location.tenant, location.project),
+    )
 
 
 def _damage_told(services: RuntimeServices, database: Path) -> Callable[[int], None]:
@@ -144,7 +144,7 @@ def _damage_told(services: RuntimeServices, database: Path) -> Callable[[int], N
         mark.set()
         services.trace("memory_row_damaged", count=count)
         if count == 1:
-            services.report.event("memory_rows_damaged", remedy="run `beaver memory check`")
+            services.report.event("memory_rows_damaged")
         services.troubles.began(DAMAGE, "rows", services.report)
 
     return told
@@ -155,7 +155,7 @@ def _loss_told(services: RuntimeServices) -> Callable[[int], None]:
 
     def told(commits: int) -> None:
         services.trace("memory_commits_missing", commits=commits)
-        services.report.event("memory_commits_missing", commits=commits, remedy="run `beaver memory check`")
+        services.report.event("memory_commits_missing", commits=commits)
         services.troubles.began(COMMITS, "missing", services.report)
 
     return told

@@ -1,7 +1,6 @@
 """Exports and erases all that a memory keeps of one owner, in every database of its location. Blocking.
 
-The engine is opened without an embedder and without the project of the configuration: a person's data is that of all
-projects that the databases hold.
+The engine is opened without an embedder: a person's data is that of all projects that the databases hold.
 """
 
 import contextlib
@@ -23,6 +22,7 @@ from beaver_memory.runtime.erasure import SERVER, files_of
 from beaver_memory.runtime.factory import open_engine
 from beaver_memory.runtime.profile import DATABASE, Location, PostgresLocation, Profile, RuntimeServices, SqliteLocation
 from beaver_memory.store.turn_queue import QueuedTurn
+from beaver_memory.views import ALL_PROJECTS
 
 MOST = 1_000_000
 """Summaries and waiting turns of an owner that an export reads."""
@@ -126,8 +126,6 @@ class SubjectMemory:
         if isinstance(location, SqliteLocation) and not any(map(os.path.lexists, _databases(location))):
             yield None
             return
-        if isinstance(location, PostgresLocation):
-            location = attrs.evolve(location, project="")
         profile = attrs.evolve(self.profile, embedding=EmbeddingSettings(provider="none"))
         engine = open_engine(profile, location, self.services).engine
         try:
@@ -166,7 +164,9 @@ def _records(engine: MemoryEngine, owner: Owner) -> dict[str, Iterator[dict[str,
     return {
         "memories": (_plain_memory(*each) for each in engine.every_memory(owner)),
         "summaries": (attrs.asdict(each) for store in stores for each in store.summaries(owner, limit=MOST)),
-        "waiting-turns": (_plain_turn(each) for store in stores for each in store.queue.waiting(owner, limit=MOST)),
+        "waiting-turns": (
+            _plain_turn(each) for store in stores for each in store.queue.waiting(owner, ALL_PROJECTS, limit=MOST)
+        ),
     }
 
 

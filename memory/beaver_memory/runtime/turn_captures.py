@@ -4,6 +4,7 @@ A turn that fails is tried again after a pause that doubles, with jitter, and by
 After `MOST_ATTEMPTS` it is parked, and the memory is degraded until the user retries or drops it.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
@@ -11,6 +12,7 @@ import attrs
 
 from beaver_memory.capture.outcomes import ToolOutcome
 from beaver_memory.capture.records import Utterance
+from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.records import Owner, QueuedSession, Store
@@ -19,8 +21,8 @@ from beaver_memory.runtime.captures import Captures, never
 from beaver_memory.runtime.profile import RuntimeServices
 from beaver_memory.runtime.troubles import QUEUE
 from beaver_memory.runtime.turn_content import TurnContent, Unreadable, joined, recalled_test
-from beaver_memory.store.protocol import MemoryStore
 from beaver_memory.store.turn_queue import LONGEST_PAUSE, MOST_ATTEMPTS, QueuedTurn
+from beaver_memory.views import Project, Reach, View
 from beaver_toolkit.redaction.redactor import Finding, Redactor
 from beaver_toolkit.retry import jittered
 
@@ -43,14 +45,15 @@ class TurnCaptures:
     """Captures turns by the queue of one store. Thread-safe.
 
     Args:
-        store: holds the queue.
+        engine: its store holds the queue, and it knows which tenants and projects this process serves.
         captures: captures conversations.
         services: of the process.
         redactor: finds secrets.
     """
 
-    def __init__(self, store: MemoryStore, captures: Captures, services: RuntimeServices, redactor: Redactor) -> None:
-        self._store, self._captures, self._redactor = store, captures, redactor
+    def __init__(self, engine: MemoryEngine, captures: Captures, services: RuntimeServices, redactor: Redactor) -> None:
+        self._engine, self._store = engine, engine.store
+        self._captures, self._redactor = captures, redactor
         self._clock, self._report, self._troubles = services.clock, services.report, services.troubles
 
     def put(
@@ -62,28 +65,30 @@ class TurnCaptures:
         was_injected: Callable[[str], bool] = never,
     ) -> bool:
         """Queue a committed turn, durably; return whether it was not there."""
+        self._engine.serve(place.owner.tenant, place.project or None)
         content = TurnContent.of_turn(said, outcomes, was_injected, self._redactor)
         queued = QueuedTurn(place=place, turn=turn, content=content.text, queued_at=self._clock.now())
         return self._store.queue.put(queued)
 
-    def knows(self, owner: Owner, turn: str) -> bool:
-        """Return whether a turn of an owner waits or was captured, and was not erased since."""
+    def knows(self, place: QueuedSession, turn: str) -> bool:
+        """Return whether a turn of a session waits or was captured, and was not erased since."""
         # It may be captured between the questions.
-        return self._is_captured(owner, turn) or self._waits(owner, turn) or self._is_captured(owner, turn)
+        owner = place.owner
+        return self._is_captured(owner, turn) or self._waits(place, turn) or self._is_captured(owner, turn)
 
     def _is_captured(self, owner: Owner, turn: str) -> bool:
         return bool(self._store.captured(owner, [turn]))
 
-    def _waits(self, owner: Owner, turn: str) -> bool:
-        return any(each.turn == turn for each in self.waiting(owner))
+    def _waits(self, place: QueuedSession, turn: str) -> bool:
+        return any(each.turn == turn for each in self.waiting(place.owner, place.project or None))
 
-    def waiting(self, owner: Owner) -> list[QueuedTurn]:
-        """Return the turns of an owner that wait, in order."""
-        return self._store.queue.waiting(owner, limit=MOST_LISTED)
+    def waiting(self, owner: Owner, project: Project) -> list[QueuedTurn]:
+        """Return the turns of an owner in a project that wait, in order."""
+        return self._store.queue.waiting(owner, project, limit=MOST_LISTED)
 
-    def retry(self, owner: Owner, key: str = "") -> int:
-        """Make the parked turns of an owner due, all or the one with a key; return their number."""
-        found = self._store.queue.retry(owner, self._clock.now(), key)
+    def retry(self, owner: Owner, project: Project, key: str = "") -> int:
+        """Make the parked turns of an owner in a project due, all or the one with a key; return their number."""
+        found = self._store.queue.retry(owner, project, self._clock.now(), key)
         self.tell_parked()
         return found
 
@@ -93,22 +98,31 @@ class TurnCaptures:
         self.tell_parked()
         return found
 
-    def erase(self, owner: Owner, session: str | None = None) -> int:
-        """Erase the turns of an owner that wait, all or those of a session; return their number."""
-        found = self._store.queue.erase(owner, session)
+    def erase(self, owner: Owner, project: Project, session: str | None = None) -> int:
+        """Erase the turns of an owner in a project that wait, all or those of a session; return their number."""
+        found = self._store.queue.erase(owner, project, session)
         self.tell_parked()
         return found
 
     def tell_parked(self) -> None:
         """Report whether turns are parked, which an earlier process may have left."""
-        if any(each.is_parked for owner in self._store.queue.owners() for each in self.waiting(owner)):
+        if any(each.is_parked for reach in self._engine.reaches for each in self._waiting_in(reach)):
             self._troubles.began(QUEUE, "parked", self._report)
         elif self._troubles.last(QUEUE):
             self._troubles.ended(QUEUE, self._report)
 
+    def _waiting_in(self, reach: Reach) -> Iterator[QueuedTurn]:
+        for owner in self._store.queue.owners(reach.tenant):
+            yield from self.waiting(owner, reach.project)
+
     def due(self, begun: datetime) -> list[QueuedSession]:
-        """Return sessions whose turns are due, or were queued before this process has begun."""
-        return self._store.queue.sessions(self._clock.now(), limit=MOST_SESSIONS, before=begun)
+        """Return sessions whose turns are due, or were queued before this process has begun.
+
+        They are of the tenants and projects that this process serves: no model gets the words of another project.
+        """
+        now, queue = self._clock.now(), self._store.queue
+        found = (queue.sessions(now, each, limit=MOST_SESSIONS, before=begun) for each in self._engine.reaches)
+        return list(dict.fromkeys(itertools.chain(*found)))[:MOST_SESSIONS]
 
     def capture(self, place: QueuedSession, *, limit: int) -> list[CaptureReport]:
         """Capture the turns of a session that no other worker has claimed, `limit` together; return the reports.
@@ -181,10 +195,12 @@ def _together(turns: Sequence[QueuedTurn]) -> Iterator[Sequence[QueuedTurn]]:
 def _own(place: QueuedSession, now: datetime) -> Filters:
     stores = [*Store]
     return Filters(
-        owners=(place.owner,),
-        stores=tuple(stores[stores.index(place.store) :]),
-        project=place.project,
-        session=place.session,
-        agent=place.agent,
-        now=now,
+        view=View(
+            owners=(place.owner,),
+            stores=tuple(stores[stores.index(place.store) :]),
+            project=place.project or None,
+            session=place.session,
+            agent=place.agent,
+            now=now,
+        )
     )

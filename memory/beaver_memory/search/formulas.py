@@ -1,7 +1,11 @@
-"""Formulas that rank candidates. Pure: signals in, scores and the shares of each signal out."""
+"""Formulas that rank candidates. Pure: signals in, scores and the shares of each signal out.
+
+A formula gives the order. How well the best result fits a query gives the scores, which mean the same in every search.
+"""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from types import MappingProxyType
 from typing import Protocol
 
@@ -11,19 +15,11 @@ import numpy as np
 from beaver_memory.embedding.calibration import UNKNOWN, Scale
 from beaver_memory.search.candidates import Candidates
 from beaver_memory.search.intent import Intent
-from beaver_memory.search.score_shares import Shares
-from beaver_memory.search.signals import (
-    beside,
-    nearness,
-    recency,
-    reciprocal,
-    size,
-    speaking,
-    spread,
-    stated,
-    together,
-)
+from beaver_memory.search.signals import beside, nearness, recency, size, speaking, spread, stated, together
 from beaver_memory.search.traits import ASKS, FIRST, NUMBER, RULE, TIME
+
+LEAST = 0.001
+"""The score of the best result if nothing fits; results keep their order."""
 
 DIRECT = 4
 """How steeply the text of a memory replaces its context: hardly for half a fit, wholly for a whole one."""
@@ -37,6 +33,37 @@ TINY = 1e-9
 
 BOOSTS = ("size", "mentions", "importance", "confidence", "pinned", "recency")
 """Shares that do not depend on the query."""
+
+
+class Shares(Mapping[str, np.ndarray]):
+    """Shares by signal, each times a factor.
+
+    Args:
+        shares: the share of each signal, before the factor.
+        factor: the factor for all shares.
+    """
+
+    def __init__(self, shares: Mapping[str, np.ndarray], factor: float) -> None:
+        self._shares = shares
+        self._factor = factor
+
+    def times(self, factor: float) -> "Shares":
+        """Return the same shares, multiplied by another factor as well."""
+        return Shares(self._shares, self._factor * factor)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._shares)
+
+    def __len__(self) -> int:
+        return len(self._shares)
+
+    @cached_property
+    def _made(self) -> Mapping[str, np.ndarray]:
+        # Importance and confidence have fewer digits than the scores that they are a share of.
+        return {name: np.multiply(share, self._factor, dtype="f8") for name, share in self._shares.items()}
 
 
 @attrs.frozen(kw_only=True)
@@ -165,7 +192,7 @@ def in_context(found: Candidates, intent: Intent, now: float, weights: Weights, 
     return Ranked(scores=part * total, shares=Shares(shares, part))
 
 
-def weighted(*, semantic: float, lexical: float, age: float, mentions: float = 0.0) -> Formula:
+def _weighted(*, semantic: float, lexical: float, age: float, mentions: float = 0.0) -> Formula:
     """Return a formula of weighted signals, each scaled to 0 to 1 among the candidates."""
 
     def rank(found: Candidates, _: Intent, now: float, __: Weights, ___: Scale = UNKNOWN, /) -> Ranked:
@@ -181,22 +208,11 @@ def weighted(*, semantic: float, lexical: float, age: float, mentions: float = 0
     return rank
 
 
-def by_rank(found: Candidates, _: Intent, __: float, ___: Weights, ____: Scale = UNKNOWN, /) -> Ranked:
-    """Rank by the places in each channel (reciprocal rank fusion)."""
-    places = {"lexical": reciprocal(found.lexical)}
-    if found.cosine is not None:
-        places["semantic"] = reciprocal(np.where(found.embedded, found.cosine, 0))
-    shares = {name: place / len(places) for name, place in places.items()}
-    return Ranked(scores=_sum(shares), shares=shares)
-
-
 FORMULAS: Mapping[str, Formula] = MappingProxyType(
     {
         "context": in_context,
-        "weighted": weighted(semantic=0.55, lexical=0.35, age=0.10),
-        "seed-002": weighted(semantic=0.25, lexical=0.45, age=0.15, mentions=0.15),
-        "seed-003": weighted(semantic=0.55, lexical=0.35, age=0.10),
-        "rrf": by_rank,
+        "seed-002": _weighted(semantic=0.25, lexical=0.45, age=0.15, mentions=0.15),
+        "seed-003": _weighted(semantic=0.55, lexical=0.35, age=0.10),
     }
 )
 """The formulas by name."""
@@ -270,3 +286,41 @@ def _speech(
     if intent.how_many:
         shares["number"] = weights.number * fit * (traits & NUMBER != 0)
     return shares
+
+
+def fit(found: Candidates, scale: Scale) -> float:
+    """Return how well the best candidate fits the query, 0 to 1.
+
+    By words it is 1 if a memory has each word of the query, however long it is, and less by the weights of the missing
+    ones; by vectors it is the meaning of the nearest cosine for that model. With both it is their mean.
+
+    Args:
+        found: the candidates.
+        scale: the meaning of the vectors' cosines.
+    """
+    covered = min(1.0, found.covered / found.whole) if found.whole > 0 else 0.0
+    if found.cosine is None or not found.embedded.any():
+        return covered
+    near = _near(float(found.cosine[found.embedded].max()), scale)
+    return (covered + near) / 2 if found.whole > 0 else near
+
+
+def measured(ranked: Ranked, how_well: float) -> Ranked:
+    """Return scores in the same order and proportion, so that the best one says how well it fits.
+
+    Args:
+        ranked: scores that give only the order.
+        how_well: see `fit`.
+    """
+    top = float(ranked.scores.max(initial=0.0))
+    if top <= 0:
+        return ranked
+    factor = max(LEAST, how_well) / top
+    shares = ranked.shares if isinstance(ranked.shares, Shares) else Shares(ranked.shares, 1.0)
+    return Ranked(scores=ranked.scores * factor, shares=shares.times(factor))
+
+
+def _near(cosine: float, scale: Scale) -> float:
+    if scale.apart is None:
+        return 1.0
+    return min(max((cosine - scale.apart) / (scale.alike - scale.apart), 0.0), 1.0)

@@ -2,6 +2,7 @@
 
 import re
 
+from beaver_memory.search.words import irregular_forms
 from beaver_memory.texts import folded
 
 _COMMON = """
@@ -35,36 +36,6 @@ _TELLING = """
 TELLING = frozenset(form for word in _TELLING.split() for form in (word, word.capitalize()))
 """Words that tell that a text is German: frequent ones that English texts hardly have."""
 
-_FORMS = """
-    backen backte gebacken; beginnen begann begonnen; beißen biss gebissen; bekommen bekam;
-    biegen bog gebogen; bieten bot geboten; binden band gebunden; bitten bat gebeten; blasen blies; bleiben blieb
-    geblieben; braten briet; brechen brach gebrochen bricht brichst; brennen brannte gebrannt; bringen brachte gebracht;
-    denken dachte gedacht; dürfen durfte gedurft; empfehlen empfahl empfohlen empfiehlt; essen aß gegessen isst; fahren
-    fuhr gefahren fährt fährst; fallen fiel gefallen; fangen fing gefangen; finden fand gefunden; fliegen flog geflogen;
-    fliehen floh geflohen; fließen floss geflossen; fressen fraß gefressen frisst; frieren fror gefroren; geben gab
-    gegeben gibt gibst; gehen ging gegangen; gelingen gelang gelungen; genießen genoss genossen; geschehen geschah
-    geschieht; gewinnen gewann gewonnen; gießen goss gegossen; graben grub gegraben; greifen griff gegriffen; halten
-    hielt gehalten hält; hängen hing gehangen; heben hob gehoben; heißen hieß geheißen; helfen half geholfen hilft
-    hilfst; kennen kannte gekannt; klingen klang geklungen; kommen kam gekommen; kriechen kroch gekrochen; laden lud
-    geladen lädt; lassen ließ gelassen lässt; laufen lief gelaufen läuft läufst; leiden litt gelitten; leihen lieh
-    geliehen; lesen las gelesen liest; liegen lag gelegen; lügen log gelogen; meiden mied gemieden; messen maß gemessen
-    misst; mögen mochte gemocht mag magst; nehmen nahm genommen nimmt nimmst; nennen nannte genannt; pfeifen pfiff
-    gepfiffen; raten riet geraten; reiben rieb gerieben; reißen riss gerissen; reiten ritt geritten; rennen rannte
-    gerannt; riechen roch gerochen; rufen rief gerufen; saufen soff gesoffen; schaffen schuf; scheiden schied
-    geschieden; scheinen schien geschienen; schieben schob geschoben; schießen schoss geschossen; schlafen schlief
-    geschlafen schläft; schlagen schlug geschlagen schlägt; schließen schloss geschlossen; schmelzen schmolz
-    geschmolzen; schneiden schnitt geschnitten; schreiben schrieb geschrieben; schreien schrie geschrien; schweigen
-    schwieg geschwiegen; schwimmen schwamm geschwommen; schwören schwor geschworen; sehen sah gesehen sieht siehst;
-    senden sandte gesandt; singen sang gesungen; sinken sank gesunken; sitzen saß gesessen; sprechen sprach gesprochen
-    spricht sprichst; springen sprang gesprungen; stechen stach gestochen sticht; stehen stand gestanden; stehlen stahl
-    gestohlen stiehlt; steigen stieg gestiegen; sterben starb gestorben stirbt; stinken stank gestunken; stoßen stieß
-    gestoßen; streichen strich gestrichen; streiten stritt gestritten; tragen trug getragen trägt trägst; treffen traf
-    getroffen trifft triffst; treiben trieb getrieben; treten trat getreten tritt; trinken trank getrunken; tun tat
-    getan; vergessen vergaß vergisst; verlieren verlor verloren; verschwinden verschwand verschwunden;
-    verzeihen verzieh; wachsen wuchs gewachsen wächst; waschen wusch gewaschen wäscht; werfen warf geworfen wirft;
-    wiegen wog gewogen;    wissen wusste gewusst weiß weißt; ziehen zog gezogen; zwingen zwang gezwungen
-"""
-
 _PREFIXES = """
     herunter heraus herein hinaus hinein herum zurück zusammen weiter wieder statt fest fort los nach vorbei vor weg an
     auf aus ab bei da dar durch ein her hin mit nieder teil um unter zu über
@@ -81,8 +52,7 @@ class GermanForms:
     """Finds the base form of a verb: of `abgeholt` `abholen`, of `ging` `gehen`."""
 
     def __init__(self) -> None:
-        entries = [entry.split() for entry in _FORMS.split(";")]
-        self._bases = {folded(form): folded(base) for base, *forms in entries for form in forms}
+        self._bases = {folded(form): folded(base) for form, base in irregular_forms("german").items()}
         self._prefixes = frozenset(map(folded, _PREFIXES.split())) | {""}
         self._split = re.compile(rf"({'|'.join(sorted(self._prefixes - {''}, key=len, reverse=True))})(\w{{3,}})")
 

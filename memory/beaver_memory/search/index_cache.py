@@ -224,6 +224,7 @@ class IndexShelf:
             store=self._store.identity,
             tenant=owner.tenant,
             user=owner.user,
+            kind=owner.kind,
             model=key[1],
             dimensions=0 if model is None else model.dimensions,
         )

@@ -11,6 +11,7 @@ is replaced as a whole, by renaming. Stale units are never written: their memori
 """
 
 import contextlib
+import functools
 import json
 import os
 import tempfile
@@ -24,11 +25,12 @@ import attrs
 import numpy as np
 
 from beaver_memory.search.block import COLUMNS, Block, Postings
-from beaver_memory.search.checksums import sum_of, sum_of_file
-from beaver_memory.search.rows import FileRows
 from beaver_memory.search.snapshot import IndexState, Part, part_of
 from beaver_memory.search.terms import ANALYSER
-from beaver_memory.search.vectors import STAYING, Vectors, writable
+from beaver_memory.search.vectors import STAYING, FileRows, Vectors, writable
+
+CHUNK = 1 << 20
+"""Bytes that are summed at once."""
 
 MARK = b"beaver4\n"
 ALIGNED = 64
@@ -48,7 +50,7 @@ class Label:
 
     Attributes:
         store: the store's identity.
-        tenant, user: the owner.
+        tenant, user, kind: the owner.
         model: the model of its vectors, or empty.
         dimensions: the number of their components, or 0.
     """
@@ -56,6 +58,7 @@ class Label:
     store: str
     tenant: str
     user: str
+    kind: str = "user"
     model: str = ""
     dimensions: int = 0
 
@@ -67,7 +70,7 @@ class Label:
     @property
     def whose(self) -> str:
         """The beginning of the names of all files of the owner."""
-        return f"{_digest_of(self.tenant, self.user)}-"
+        return f"{_digest_of(self.tenant, self.kind, self.user)}-"
 
 
 def save(folder: Path, label: Label, state: IndexState) -> None:
@@ -87,7 +90,7 @@ def save(folder: Path, label: Label, state: IndexState) -> None:
         **attrs.asdict(label), "analyser": ANALYSER, "parts": len(state.parts), "end": end,
         "version": state.version, "vector_version": state.vector_version,
         "marks": state.marks, "vector_marks": state.vector_marks,
-        "sums": {name: sum_of(array) for name, array in arrays.items()},
+        "sums": {name: _sum_of(array) for name, array in arrays.items()},
         "arrays": {name: [array.dtype.str, list(array.shape), places[name]] for name, array in arrays.items()},
     }  # fmt: skip
     written = json.dumps(header).encode()
@@ -255,7 +258,7 @@ def _verify(file: BufferedReader, start: int, header: Mapping[str, Any]) -> None
     for name, (dtype, shape, place) in header["arrays"].items():
         file.seek(start + place)
         size = int(np.prod(shape, dtype="i8")) * np.dtype(dtype).itemsize
-        if sum_of_file(file, size) != header["sums"][name]:
+        if _sum_of_file(file, size) != header["sums"][name]:
             raise ValueError("not the array that was written")
 
 
@@ -273,3 +276,41 @@ def _array(whole: np.ndarray, start: int, dtype: str, shape: list[int], place: i
 
 def _aligned(place: int) -> int:
     return (place + ALIGNED - 1) // ALIGNED * ALIGNED
+
+
+def _sum_of(array: np.ndarray) -> int:
+    """Return the sum of an array's bytes."""
+    flat = np.ascontiguousarray(array).reshape(-1).view("u1")
+    total = 0
+    for first in range(0, len(flat), CHUNK):
+        total = _added(total, flat[first : first + CHUNK])
+    return total
+
+
+def _sum_of_file(file: BufferedReader, size: int) -> int:
+    """Return the sum of the next `size` bytes of a file, by reading: pages that are read once need no mapping.
+
+    Raises:
+        ValueError: the file has fewer bytes.
+    """
+    buffer, total = np.empty(CHUNK, "u1"), 0
+    while size > 0:
+        chunk = buffer[: min(size, CHUNK)]
+        if file.readinto(chunk.data) != len(chunk):
+            raise ValueError("it is cut off")
+        total = _added(total, chunk)
+        size -= len(chunk)
+    return total
+
+
+def _added(total: int, chunk: np.ndarray) -> int:
+    words = chunk[: len(chunk) // 8 * 8].view("u8")
+    # Each word times an odd number of its own: any change or move of a word changes the sum.
+    found = int(np.dot(words, _odd()[: len(words)]))
+    rest = int.from_bytes(chunk[len(words) * 8 :].tobytes(), "little")
+    return (total * 1_000_003 + found * 31 + rest + len(chunk)) % (1 << 64)
+
+
+@functools.cache
+def _odd() -> np.ndarray:
+    return np.random.default_rng(1).integers(0, 1 << 63, CHUNK // 8, dtype="u8") * np.uint64(2) + np.uint64(1)

@@ -7,8 +7,7 @@ from typing import cast
 import Stemmer
 
 from beaver_memory.search.german import GERMAN_STOP_WORDS, GermanForms, without_tense
-from beaver_memory.search.irregular import irregular_forms
-from beaver_memory.search.words import STOP_WORDS
+from beaver_memory.search.words import STOP_WORDS, irregular_forms
 from beaver_toolkit.words import LONGEST
 
 
@@ -48,7 +47,7 @@ class Language:
 
 def english() -> Language:
     """Return English, which is also the language of a text whose language is unknown."""
-    forms = irregular_forms()
+    forms = irregular_forms("english")
     return Language("english", STOP_WORDS, lambda word: forms.get(word, word))
 
 

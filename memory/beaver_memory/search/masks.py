@@ -1,6 +1,6 @@
 """Masks of the visible units of a block: filters, time and forgetting, with the same results as the store's filters."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import attrs
 import numpy as np
@@ -64,8 +64,8 @@ def allowed(block: Block, filters: Filters, stale: np.ndarray | None) -> np.ndar
 
 
 def _by_label(block: Block, filters: Filters) -> Iterable[np.ndarray]:
-    if len(filters.stores) < len(STORES):
-        yield _among(block.columns["stores"], [STORES.index(store) for store in filters.stores])
+    if len(filters.view.stores) < len(STORES):
+        yield _among(block.columns["stores"], [STORES.index(store) for store in filters.view.stores])
     if filters.scopes:
         yield _among(block.columns["scopes"], [SCOPES.index(scope) for scope in filters.scopes if scope in SCOPES])
     if filters.types:
@@ -83,19 +83,26 @@ def _by_label(block: Block, filters: Filters) -> Iterable[np.ndarray]:
 
 def _by_place(block: Block, filters: Filters) -> Iterable[np.ndarray]:
     columns = block.columns
-    if filters.project:
-        everywhere = (columns["scopes"] == SCOPES.index("global")) | (columns["projects"] == 0)
-        yield everywhere | (columns["projects"] == np.uint64(hash_of(cleaned(filters.project))))
-    if filters.session:
+    if filters.view.place is not None:
+        yield from _of_project(columns, filters.view.place)
+    if filters.view.session:
         of_a_session = columns["scopes"] == SCOPES.index("session")
-        yield ~of_a_session | (columns["sessions"] == np.uint64(hash_of(cleaned(filters.session))))
-    if filters.agent:
-        yield (columns["agents"] == 0) | (columns["agents"] == np.uint64(hash_of(cleaned(filters.agent))))
+        yield ~of_a_session | (columns["sessions"] == np.uint64(hash_of(cleaned(filters.view.session))))
+    if filters.view.agent:
+        yield (columns["agents"] == 0) | (columns["agents"] == np.uint64(hash_of(cleaned(filters.view.agent))))
+
+
+def _of_project(columns: Mapping[str, np.ndarray], name: str) -> Iterable[np.ndarray]:
+    wanted = ("projects", np.uint64(hash_of(name) if name else 0)), ("scopes", SCOPES.index("global"))
+    # Mostly all memories are of one project, or all are global, and a column with one value has no room for another.
+    if not any(columns[each].strides == (0,) and bool((columns[each][:1] == value).all()) for each, value in wanted):
+        (of_project, of_scope) = (columns[each] == value for each, value in wanted)
+        yield of_project | of_scope
 
 
 def _by_time(block: Block, filters: Filters) -> Iterable[np.ndarray]:
     columns = block.columns
-    now, then = seconds(micros(filters.now), 0.0), seconds(micros(filters.as_of or filters.now), 0.0)
+    now, then = seconds(micros(filters.view.now), 0.0), seconds(micros(filters.as_of or filters.view.now), 0.0)
     # Mostly no memory ever ends, and comparing the extremes is cheaper than a mask.
     if not filters.lapsed and block.earliest_end <= max(now, then):
         yield (columns["expires"] > now) & (columns["valid_until"] > then)

@@ -122,7 +122,7 @@ def hits(
 
 def holding_first(found: Sequence[Hit], filters: Filters) -> tuple[Hit, ...]:
     """Return hits with those that hold at the moment of the filters before the others, otherwise in the same order."""
-    at = filters.as_of or filters.now
+    at = filters.as_of or filters.view.now
     return tuple(sorted(found, key=lambda hit: not _holds(hit.memory, at)))
 
 

@@ -13,9 +13,6 @@ DAY = 86_400.0
 FAR = 120
 """The place of the candidate whose cosine counts as not near, if the model's own limit is not known."""
 
-CONSTANT = 10.0
-"""How much the first places count above the others, where formulas rank by places."""
-
 BEST = 3
 """The number of memories that count for their session."""
 
@@ -36,14 +33,6 @@ def spread(values: np.ndarray) -> np.ndarray:
 def recency(updated: np.ndarray, now: float) -> np.ndarray:
     """Return 1 for now, a half for a day ago, and less for longer."""
     return DAY / (DAY + np.maximum(0.0, now - updated))
-
-
-def reciprocal(values: np.ndarray) -> np.ndarray:
-    """Return 1 for the largest value and less for each place behind it; 0 for values that are not above 0."""
-    order = np.argsort(-values, kind="stable")
-    place = np.empty(len(values))
-    place[order] = np.arange(1, len(values) + 1)
-    return np.where(values > 0, (CONSTANT + 1) / (CONSTANT + place), 0.0)
 
 
 def nearness(cosine: np.ndarray, embedded: np.ndarray, scale: Scale) -> np.ndarray:

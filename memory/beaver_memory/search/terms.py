@@ -31,7 +31,7 @@ from beaver_memory.search.traits import FIRST, NUMBER, TIME, TraitReader, stampe
 from beaver_memory.search.words import named, terms_of, words_of
 
 ANALYSER = "5"
-"""The version of this module, `words.py`, `german.py`, `dates.py` and `traits.py`, which stores record.
+"""The version of this module, `words.py`, `german.py`, `irregular.toml`, `dates.py` and `traits.py`; stores record it.
 
 A greater number whenever terms or traits change."""
 

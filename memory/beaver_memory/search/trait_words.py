@@ -1,57 +1,11 @@
 """Words that tell who speaks, a time, a number, a rule, and what a query asks for: English, German and Chinese."""
 
 import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from types import MappingProxyType
-
-FIRST_PERSON = frozenset(
-    """
-    i i'm i've i'd i'll im ive my me mine myself we we're we've we'd we'll us our ours ourselves
-    ich mich mir mein meine meinem meinen meiner meines meins wir uns unser unsere unserem unseren unserer unseres
-    """.split()  # noqa: SIM905 - words are read better as words
-)
-
-TIMES = frozenset(
-    """
-    yesterday today tonight tomorrow ago last next recently since week weeks weekend month months year years days
-    monday tuesday wednesday thursday friday saturday sunday
-    january february march april june july august september october november december
-    gestern vorgestern heute morgen übermorgen kürzlich neulich seit letzte letzten letzter letztes letztem nächste
-    nächsten nächster nächstes vorige vorigen woche wochen wochenende monat monate monaten jahr jahre jahren tagen
-    montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag
-    januar februar märz mai juni juli oktober dezember
-    """.split()  # noqa: SIM905 - words are read better as words
-)
-
-NUMBERS = frozenset(
-    """
-    one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty
-    seventy eighty ninety dozen hundred thousand once twice couple several first second third
-    zwei drei vier fünf sechs sieben acht neun zehn elf zwölf zwanzig dreissig dreißig vierzig fünfzig sechzig siebzig
-    achtzig neunzig dutzend hundert tausend einmal zweimal
-    dreimal paar mehrere erste ersten zweite zweiten dritte dritten
-    """.split()  # noqa: SIM905 - words are read better as words
-)
-
-RULES = frozenset("always never immer nie niemals stets".split())  # noqa: SIM905 - words, as above
-"""Words of a sentence that states how its speaker wants things to be: the first one, or in a request."""
-
-REQUESTS = frozenset(
-    """
-    please bitte
-    achte antworte beachte begrenze beginn beginne begründe behalte benenne benutz benutze berechne berücksichtige
-    beschränke beschreib beschreibe bestätige bevorzuge bezieh beziehe bleib bleibe bring bringe buche denk denke
-    empfiehl entferne erinnere erklär erkläre ersetze erstell erstelle erwähne erzähl erzähle fang fass fasse formatiere
-    formulier formuliere frag frage füge führe geh gehe gib halt halte hilf hol hole informiere kennzeichne komm kopiere
-    korrigiere kürze lad lade lass leg lege lies liste lösch lösche mach mache markiere meld melde merk merke nenn nenne
-    nimm notiere nutz nutze öffne ordne pack packe plan plane prüf prüfe rechne red rede reserviere ruf rufe runde sag
-    sage schau schick schicke schlag schliess schliesse schreib schreibe sende setz setze sieh sortier sortiere speicher
-    speichere sprich stell stelle streich streiche such suche teil teile trag trage trenn trenne übernimm übersetz
-    übersetze unterscheide verfasse vergiss vergleich vergleiche verlinke vermeid vermeide versuch versuche verwend
-    verwende verzichte wähl wähle warn warne warte wechsle weis weise wiederhol wiederhole zähl zähle zeig zeige zieh
-    ziehe zitier zitiere
-    """.split()  # noqa: SIM905 - words are read better as words
-)
-"""The first words of a request. A German one has the word of a rule behind them: `Schreib mir immer ...`."""
 
 POLITE = "sie"
 """The second word of a polite German request: `Schreiben Sie mir immer ...`."""
@@ -94,3 +48,10 @@ HOW_MANY = re.compile(
     r"\bhow (?:many|much|often|old|high)\b|\bwie ?(?:viele?n?|oft|alt|hoch)\b"
     "|多少|[几幾][个個只隻位次天岁歲名家本张張条條种種]|多大"
 )
+
+
+@cache
+def trait_words() -> Mapping[str, frozenset[str]]:
+    """Return the words of `trait_words.toml`, by what they tell."""
+    listed = tomllib.loads(files(__package__).joinpath("trait_words.toml").read_text("utf-8"))
+    return {name: frozenset(words.split()) for name, words in listed.items()}

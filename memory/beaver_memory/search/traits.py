@@ -1,14 +1,14 @@
 """Traits of a passage, which tell what it can answer whatever its words are: 16 bits, made when a memory is written.
 
 A statement of many words answers more than a greeting or a question does, and a question for a time is answered by a
-passage that names one. Words are those of `trait_words.py`. Pure.
+passage that names one. Words are those of `trait_words.py` and `trait_words.toml`.
 """
 
 import re
 from collections.abc import Sequence
 from typing import cast
 
-from beaver_memory.search.trait_words import CHINESE, FIRST_PERSON, NUMBERS, POLITE, REQUESTS, RULES, TIMES, YEAR
+from beaver_memory.search.trait_words import CHINESE, POLITE, YEAR, trait_words
 from beaver_toolkit.words import SPACELESS
 
 WORDS = 0x1F
@@ -26,7 +26,7 @@ _KNOWN = 200_000
 _LONGEST_KNOWN = 64
 """Characters of the longest cached word."""
 
-_FLAGS = ((FIRST_PERSON, FIRST), (TIMES, TIME), (NUMBERS, NUMBER), (RULES, RULE))
+_FLAGS = (("first_person", FIRST), ("times", TIME), ("numbers", NUMBER), ("rules", RULE))
 _STAMP = re.compile(r"\s*\[[^\]\n]{1,60}\](?=\s)")
 """What a host has put before a text in brackets: mostly its date."""
 
@@ -93,8 +93,8 @@ def stamped(text: str) -> tuple[str, str]:
 
 def _mark(piece: str) -> int:
     """Return the flags of a piece between white space."""
-    word = _bare(piece)
-    mark = sum(flag for words, flag in _FLAGS if word in words)
+    word, words = _bare(piece), trait_words()
+    mark = sum(flag for name, flag in _FLAGS if word in words[name])
     if _DIGIT.search(word):
         mark |= NUMBER
         if YEAR.fullmatch(word):
@@ -120,7 +120,7 @@ def _states_rule(pieces: Sequence[str], marks: Sequence[int]) -> bool:
 
 def _is_request(begin: Sequence[str]) -> bool:
     """Return whether a sentence with these first words is a request."""
-    return _bare(begin[0]) in REQUESTS or (_bare(begin[-1]) == POLITE and begin[-1].istitle())
+    return _bare(begin[0]) in trait_words()["requests"] or (_bare(begin[-1]) == POLITE and begin[-1].istitle())
 
 
 def _stated(pieces: Sequence[str]) -> int:

@@ -5,14 +5,16 @@ sqrt(dimensions), and larger ones are cut off at six times that size.
 """
 
 import math
+import os
+import weakref
 from collections.abc import Sequence
+from typing import BinaryIO
 
 import attrs
 import numpy as np
 import simsimd
 
 from beaver_memory.search.block import Block
-from beaver_memory.search.rows import FileRows
 from beaver_memory.search.top_k import TopK, best
 
 LARGE = 60_000
@@ -30,6 +32,42 @@ RESCORED = 2_000
 _WIDEST = 6.0
 _MOST_OF_THEM = 4
 """If at least one in so many units is wanted, all are compared: picking them out costs more."""
+
+
+class FileRows:
+    """A two-dimensional array in a file, which takes no memory. Read-only; may be used from several threads.
+
+    Args:
+        file: the file; it may be closed, moved or deleted afterwards.
+        start: the place of the array in the file.
+        shape: the number of rows and of bytes in a row.
+    """
+
+    def __init__(self, file: BinaryIO, start: int, shape: tuple[int, int]) -> None:
+        self._descriptor = os.dup(file.fileno())
+        self._start = start
+        self.shape = shape
+        weakref.finalize(self, os.close, self._descriptor)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, places: np.ndarray) -> np.ndarray:
+        """Return the rows at some places."""
+        width, start, descriptor, read = self.shape[1], self._start, self._descriptor, os.pread
+        found = b"".join([read(descriptor, width, start + width * place) for place in places.tolist()])
+        return np.frombuffer(found, "i1").reshape(-1, width)
+
+    def whole(self) -> np.ndarray:
+        """Return all rows in a writable array."""
+        rows = np.empty(self.shape, "i1")
+        view, place = rows.reshape(-1).view("u1"), 0
+        while place < view.size:
+            count = os.preadv(self._descriptor, [view[place:].data], self._start + place)
+            if not count:
+                raise OSError("an index file was cut off while it was in use")
+            place += count
+        return rows
 
 
 @attrs.frozen(kw_only=True, eq=False)

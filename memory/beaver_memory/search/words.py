@@ -3,12 +3,14 @@
 The term of an English or German word is its stem, without case and accents; that of an irregular form is the stem of
 its base form. Words of any script are terms as they are; text without spaces (Chinese, Japanese, Korean, Thai, Lao,
 Burmese, Khmer) gives its characters and pairs of them. A code identifier gives itself and its parts. Words that are in
-every text have no term.
+every text have no term. Only `irregular_forms` reads a file.
 """
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
+from importlib.resources import files
 
 from beaver_memory.texts import folded, plain
 from beaver_toolkit.words import HANGUL, SIGNS, SPACELESS, SYMBOLS, pairs
@@ -62,6 +64,13 @@ def named(name: str) -> str:
     """Return the first word of a name, as others would say it; an empty text if there is none."""
     found = _WORD.search(name)
     return folded(_CLITIC.sub("", found[0])) if found else ""
+
+
+def irregular_forms(language: str) -> dict[str, str]:
+    """Return the base of each irregular form of a language: `english` or `german`."""
+    listed: str = tomllib.loads(files(__package__).joinpath("irregular.toml").read_text("utf-8"))[language]
+    entries = (entry.split() for entry in listed.split(";"))
+    return {form: base for base, *forms in entries for form in forms}
 
 
 def _runs(word: str, root: Callable[[str], str], stop_words: Collection[str]) -> Iterator[str]:

@@ -63,7 +63,7 @@ def columns(
 
 def view_of(item: Analysed, filters: Filters) -> Filters:
     """Return the filters for the memories that a new one may end: those that the caller sees of its owner."""
-    return attrs.evolve(filters, owners=tuple(each for each in filters.owners if each == item.memory.owner))
+    return filters.within(owners=tuple(each for each in filters.view.owners if each == item.memory.owner))
 
 
 def renumbered(memory: Memory, offset: int) -> Memory:

@@ -113,8 +113,8 @@ def change_checksum(id_: int, event: str, at: int, old: str, new: str) -> int:
 def texts_checksum(owner: Owner, *values: str | bytes | int) -> int:
     """Return the checksum of a person or of a summary of a session.
 
-    It is the CRC-32 of tenant and user of the owner, then of the values, with NUL between all of them. Texts are UTF-8,
-    numbers decimal.
+    It is the CRC-32 of tenant, kind and name of the owner, then of the values, with NUL between all of them. Texts are
+    UTF-8, numbers decimal.
     """
     parts = (each if isinstance(each, bytes) else str(each).encode() for each in values)
     return crc32(owner_part(owner) + b"\0".join(parts))
@@ -122,7 +122,7 @@ def texts_checksum(owner: Owner, *values: str | bytes | int) -> int:
 
 def owner_part(owner: Owner) -> bytes:
     """Return the bytes of an owner in the checksums of its memories."""
-    return f"{cleaned(owner.tenant)}\0{cleaned(owner.user)}\0".encode()
+    return f"{cleaned(owner.tenant)}\0{owner.kind}\0{cleaned(owner.user)}\0".encode()
 
 
 def crc_of(numbers: Sequence[Any], owner: bytes, texts: bytes, blobs: Sequence[bytes]) -> int:

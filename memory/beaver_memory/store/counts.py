@@ -21,7 +21,7 @@ def broken_rule(count: int, what: str) -> str:
 
 def wrong_count(owner: Owner, counted: int, there: int) -> str:
     """Return the sentence about an owner with another number of memories than was counted."""
-    of = f"user {owner.user!a}" if owner.user else "the user without a name"
+    of = f"{owner.kind} {owner.user!a}" if owner.user else "the user without a name"
     within = f" of tenant {owner.tenant!a}" if owner.tenant else ""
     if there < counted:
         return f"{counted - there} of {counted} memories of {of}{within} vanished: {RESTORE}."

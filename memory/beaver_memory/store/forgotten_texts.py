@@ -21,7 +21,7 @@ _WORD = re.compile(r"\w+")
 def digests(key: bytes, owner: Owner, texts: Iterable[str]) -> dict[str, bytes]:
     """Return the hash of each text that has a word: the same for another case and other punctuation."""
     found = ((text, " ".join(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))) for text in texts)
-    names = f"{cleaned(owner.tenant)}\0{cleaned(owner.user)}\0"
+    names = f"{cleaned(owner.tenant)}\0{owner.kind}\0{cleaned(owner.user)}\0"
     return {
         text: hmac.digest(key, f"{names}{words}".encode("utf-8", "replace"), "sha256")[:LENGTH]
         for text, words in found

@@ -292,31 +292,26 @@ class JointStore:
         theirs = self._ids_of_person(owner) if not scopes or EVERYWHERE in scopes else []
         return [*self._project.ids(owner, scopes), *(PERSONAL_IDS + id_ for id_ in theirs)]
 
-    def owners(self) -> list[Owner]:
-        """Return the owners that have memories."""
-        theirs = self._personal.attempt(lambda store: store.owners()) or []
-        return list(dict.fromkeys([*self._project.owners(), *theirs]))
-
-    def pending(self, owner: Owner | None, model: str) -> int:
-        """Return how many live memories have no embedding by `model`, of one owner or of all."""
-        theirs = self._personal.attempt(lambda store: store.pending(owner, model)) or 0
-        return self._project.pending(owner, model) + theirs
+    def owners(self, tenant: str | None) -> list[Owner]:
+        """Return the owners that have memories, of a tenant or of all."""
+        theirs = self._personal.attempt(lambda store: store.owners(tenant)) or []
+        return list(dict.fromkeys([*self._project.owners(tenant), *theirs]))
 
     def drop_vectors(self, model: str) -> int:
         """Delete all embeddings by a model; return their number."""
         store = self._personal.there()
         return self._project.drop_vectors(model) + (0 if store is None else store.drop_vectors(model))
 
-    def stats(self) -> Mapping[str, Any]:
+    def stats(self, tenant: str | None) -> Mapping[str, Any]:
         """Return the sums of the figures of both databases, and the number of memories in each."""
-        ours, theirs = self._project.stats(), self._personal.attempt(lambda store: store.stats()) or {}
+        ours, theirs = self._project.stats(tenant), self._personal.attempt(lambda store: store.stats(tenant)) or {}
         both = {name: _sum(value, theirs.get(name)) for name, value in ours.items()}
         each = {"project": ours["memories"], "person": theirs.get("memories", 0)}
-        return {**both, "owners": len(self.owners()), "databases": each}
+        return {**both, "owners": len(self.owners(tenant)), "databases": each}
 
-    def check(self) -> list[str]:
+    def check(self, tenant: str | None) -> list[str]:
         """Return the problems of both databases, one sentence each; an empty list if both are whole."""
-        return [*self._project.check(), *self._problems_of_person()]
+        return [*self._project.check(tenant), *self._problems_of_person()]
 
     def damaged(self, owner: Owner) -> list[DamagedEntry]:
         """Return the rows of an owner in both databases that fail their checksums, as far as they can be read."""
@@ -358,7 +353,9 @@ class JointStore:
         try:
             store = self._personal.there()
             return (
-                [] if store is None else [f"{self._personal.path}: {each}" for each in store.check(shift=PERSONAL_IDS)]
+                []
+                if store is None
+                else [f"{self._personal.path}: {each}" for each in store.check(None, shift=PERSONAL_IDS)]
             )
         except StoreError as error:
             return [str(error)]

@@ -5,7 +5,7 @@ is durable.
 
 A store holds any number of tenants. Ids are unique within a tenant and are never used again; what one tenant writes
 changes no id of another. All owners of one call are of one tenant, except in `add`, `remember` and the methods of the
-whole store: `settle`, `owners`, `pending` without an owner, `drop_vectors`, `stats` and `check`.
+whole store: `settle`, `owners`, `drop_vectors`, `stats` and `check`.
 
 Every change of a memory gives it a new `version`, greater than all before it of its owner: an index asks for the
 changes of an owner since the last version that it has seen, so it can always catch up, and several processes may write
@@ -38,6 +38,7 @@ from beaver_memory.records import (
     SessionSummary,
 )
 from beaver_memory.store.turn_queue import TurnQueue
+from beaver_memory.views import Project
 
 
 @attrs.frozen(kw_only=True)
@@ -247,20 +248,20 @@ class MemoryStore(Protocol):
     def ids(self, owner: Owner, scopes: Collection[Scope] = ()) -> list[int]:
         """Return the ids of an owner's memories in the order of their last change, all or those of `scopes`."""
 
-    def owners(self) -> list[Owner]:
-        """Return the owners that have memories."""
-
-    def pending(self, owner: Owner | None, model: str) -> int:
-        """Return how many live memories have no embedding by `model`, of one owner or of all."""
+    def owners(self, tenant: str | None) -> list[Owner]:
+        """Return the owners that have memories, of a tenant or of all."""
 
     def drop_vectors(self, model: str) -> int:
         """Delete all embeddings by a model; return their number."""
 
-    def stats(self) -> Mapping[str, Any]:
-        """Return figures: memories by store and type, embeddings by model, bytes on disk."""
+    def stats(self, tenant: str | None) -> Mapping[str, Any]:
+        """Return figures of a tenant or of all: memories by store and type, embeddings by model, bytes.
 
-    def check(self) -> list[str]:
-        """Return the problems of the store, one sentence each; an empty list if it is whole."""
+        Those of a file are always those of the whole file.
+        """
+
+    def check(self, tenant: str | None) -> list[str]:
+        """Return the problems of a tenant or of all, one sentence each; a file is always checked whole."""
 
     def damaged(self, owner: Owner) -> list[DamagedEntry]:
         """Return the rows of an owner that fail their checksums, as far as they can be read."""
@@ -304,8 +305,11 @@ class SingleStore(MemoryStore, Protocol):
     def changed(self, owner: Owner, after: int, *, limit: int) -> list[IndexRow]:
         """Return the rows that have a version above `after`, in order of versions, at most `limit`."""
 
-    def unembedded(self, owner: Owner, model: str, *, limit: int) -> list[tuple[int, str]]:
-        """Return ids and texts of live memories that have no embedding by `model`, newest first."""
+    def pending(self, owner: Owner, model: str, project: Project) -> int:
+        """Return how many live memories of an owner lack an embedding by `model`: of a project, and global ones."""
+
+    def unembedded(self, owner: Owner, model: str, project: Project, *, limit: int) -> list[tuple[int, str]]:
+        """Return ids and texts of the memories that `pending` counts, newest first."""
 
     def put_vectors(
         self, owner: Owner, model: str, vectors: Sequence[tuple[int, bytes]], *, texts: Mapping[int, str] | None = None

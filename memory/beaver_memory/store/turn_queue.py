@@ -20,6 +20,7 @@ from attrs import field
 
 from beaver_memory.records import Owner, QueuedSession
 from beaver_memory.texts import EARLIEST, cleaned, micros, moment, moment_or_none
+from beaver_memory.views import Project, Reach
 
 IDLE = timedelta(seconds=60)
 """After this silence the turns of a session are captured, however few."""
@@ -80,11 +81,14 @@ class TurnQueue(Protocol):
     def put(self, turn: QueuedTurn) -> bool:
         """Add a turn, due after `IDLE`; return whether it was not there."""
 
-    def sessions(self, now: datetime, *, limit: int, before: datetime | None = None) -> list[QueuedSession]:
-        """Return sessions whose turns are due, the oldest first.
+    def sessions(
+        self, now: datetime, reach: Reach, *, limit: int, before: datetime | None = None
+    ) -> list[QueuedSession]:
+        """Return sessions whose turns are due, the oldest first of each tenant.
 
         Args:
             now: the time.
+            reach: their tenant and their project.
             limit: the most sessions.
             before: sessions whose turns were all queued before this moment are due as soon as one was never claimed.
         """
@@ -101,20 +105,20 @@ class TurnQueue(Protocol):
     def postpone(self, turns: Sequence[QueuedTurn], until: datetime | None, error: str) -> None:
         """End the claims of turns that could not be captured; they are due at a moment, or parked with `None`."""
 
-    def owners(self) -> list[Owner]:
-        """Return the owners of waiting turns."""
+    def owners(self, tenant: str | None) -> list[Owner]:
+        """Return the owners of waiting turns, of a tenant or of all."""
 
-    def waiting(self, owner: Owner, *, limit: int) -> list[QueuedTurn]:
-        """Return the turns of an owner, in order."""
+    def waiting(self, owner: Owner, project: Project, *, limit: int) -> list[QueuedTurn]:
+        """Return the turns of an owner in a project, in order."""
 
-    def retry(self, owner: Owner, now: datetime, key: str = "") -> int:
-        """Make the parked turns of an owner due, all or the one with a key; return their number."""
+    def retry(self, owner: Owner, project: Project, now: datetime, key: str = "") -> int:
+        """Make the parked turns of an owner in a project due, all or the one with a key; return their number."""
 
     def drop(self, owner: Owner, key: str) -> bool:
         """Erase a turn; return whether it was there."""
 
-    def erase(self, owner: Owner, session: str | None = None) -> int:
-        """Erase the turns of an owner, all or those of a session; return their number."""
+    def erase(self, owner: Owner, project: Project, session: str | None = None) -> int:
+        """Erase the turns of an owner in a project, all or those of a session; return their number."""
 
 
 def key_of(place: QueuedSession, turn: str, content: str) -> str:

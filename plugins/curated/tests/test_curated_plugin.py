@@ -141,11 +141,11 @@ async def test_empty(tmp_path):
     [
         (False, {"trust": "full"}, ["notes", "profile"], []),
         (False, {"trust": "inner"}, ["notes", "profile"], []),
-        (False, {"trust": "familiar"}, [], ["MEMORY.md, USER.md"]),
-        (False, {"trust": "public", "user": "anna"}, [], ["MEMORY.md, USER.md"]),
+        (False, {"trust": "familiar"}, [], ["MEMORY.md", "USER.md"]),
+        (False, {"trust": "public", "user": "anna"}, [], ["MEMORY.md", "USER.md"]),
         (True, {"trust": "public", "user": "anna"}, ["anna's own"], ["MEMORY.md"]),
         (True, {"trust": "public", "user": "bob"}, [], ["MEMORY.md"]),
-        (True, {"trust": "public"}, [], ["MEMORY.md, USER.md"]),
+        (True, {"trust": "public"}, [], ["MEMORY.md", "USER.md"]),
         (True, {"trust": "full", "user": "anna"}, ["notes", "anna's own"], []),
     ],
 )
@@ -169,7 +169,7 @@ async def test_reports(tmp_path):
     report = RecordingReport()
     await plugin.before_prompt(owners_turn(), report)
 
-    assert [("threat", "blocked", "1 of USER.md")] == report.decisions
+    assert [("threat", "blocked", "USER.md:1")] == report.decisions
     assert [("USER.md", "curated_edited_outside")] == [
         (what, name) for (what, _, _), (name, _) in zip(report.clippings, report.events, strict=True)
     ]

@@ -134,7 +134,7 @@ async def test_refused_credentials_open_it(make_breaker, status):
     breaker = make_breaker()
     assert await breaker.failed(from_status("search", status))
 
-    assert "credentials refused" == await breaker.refusal()
+    assert "credentials_refused" == await breaker.refusal()
 
 
 async def test_without_a_policy_everything_passes(make_breaker, tmp_path):

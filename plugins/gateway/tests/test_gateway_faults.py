@@ -183,7 +183,7 @@ def expected_events(fault, operation):
         # Without connections the add comes to nothing either.
         rest = [("memory_gateway_add_failed", *found)] if is_about_connections(fault) else good[1:]
         if opened:
-            opened = [("memory_gateway_breaker_opened", "credentials refused")]
+            opened = [("memory_gateway_breaker_opened", "credentials_refused")]
         return [failed, *opened, *rest]
     return [*good[:at], failed]
 

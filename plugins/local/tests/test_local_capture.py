@@ -19,6 +19,7 @@ from beaver_hooks_local.errors import CommandRefused
 from beaver_hostspecs import Actors, CommandContext, Services
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.records import Owner
+from beaver_memory.views import ALL_PROJECTS
 
 SISTER = "My sister Anna lives in Lisbon with her two kids."
 QUESTION = "Where does my sister Anna live?"
@@ -133,7 +134,7 @@ async def test_redacted_secrets_are_in_the_receipt(make_host):
         turn = await say(host, "Remember that the password of the staging server is hunter2.")
         _, decisions = await account(host, turn)
         receipt = str(await host.receipt(turn.id))
-    assert ("privacy", "redacted", "1 x password") in decisions
+    assert ("privacy", "redacted", "password:1") in decisions
     assert "hunter2" not in receipt
 
 
@@ -174,7 +175,7 @@ async def test_own_recall_is_not_learned(make_host):
         assert SISTER in shown(turn)
         again = await say(host, f"Remember that {SISTER}", session="s2")
         assert await account(host, again) == (
-            [("gated", "write: recalled_reference")], [("write", "gated", "recalled_reference")],
+            [("gated", "write:recalled_reference")], [("write", "gated", "recalled_reference")],
         )  # fmt: skip
 
 
@@ -231,7 +232,7 @@ async def test_denied_path(make_host):
     async with make_host(capture={"paths": ["/srv/clients"]}) as host:
         touched = {"arguments": {"path": "/srv/clients/acme.md"}}
         turn = await say(host, f"Remember that {SISTER}", results=[touched])
-        assert (await account(host, turn))[0] == [("gated", "privacy: denied_path")]
+        assert (await account(host, turn))[0] == [("gated", "privacy:denied_path")]
 
 
 async def test_corrections_in_a_chat(make_host):
@@ -303,7 +304,7 @@ async def test_a_capture_that_runs_when_the_host_closes(make_host, tmp_path, mon
         await asked.wait()
     first, second = (later_events(TrailReader(folder), folder, recorded_turns(folder, each.id)[-1]) for each in turns)
     assert [(each.facts["outcomes"], each.facts["fallback"]) for each in first] == [
-        (["stored"], "model_failed: timeout")
+        (["stored"], "model_failed:timeout")
     ]
     with contextlib.closing(apsw.Connection(str(folder / "plugins" / "local" / "memory.db"))) as connection:
         waiting = connection.execute("SELECT session, attempts FROM waiting_turns").fetchall()
@@ -346,7 +347,9 @@ async def test_what_another_process_erases_stays_erased(make_host, tmp_path):
             engine.erase_owner(ann)
             after = await say(host, QUESTION, results=[{"output": "Nothing was found.", "external": True}])
             await say(host, "What is the time?")
-            waiting = [each.content for store in engine.stores for each in store.queue.waiting(ann, limit=10)]
+            waiting = [
+                each.content for store in engine.stores for each in store.queue.waiting(ann, ALL_PROJECTS, limit=10)
+            ]
 
     assert (True, False) == (SISTER in shown(before), "Lisbon" in shown(after))
     said = [[each["text"] for each in json.loads(content)["said"]] for content in waiting]

@@ -19,6 +19,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.runtime.corrections import PENDING_FROM
 from beaver_memory.runtime.requests import ImportRequest, ListRequest
+from beaver_memory.views import View
 
 ANN = Owner(user="ann")
 ATTACKS = (
@@ -96,7 +97,7 @@ async def reached(folder, count):
                 prompts.add(turn.system_prompt())
                 fences += [message.text for message in turn.references]
                 await turn.drop("cancelled")
-        everything = Filters(now=plugin.memory.clock.now(), owners=(ANN, Owner()), lapsed=True)
+        everything = Filters(view=View(now=plugin.memory.clock.now(), owners=(ANN, Owner())), lapsed=True)
         request = ListRequest(visible=everything, limit=10_000)
         listed = await plugin.serve(lambda memory: memory.operations.list(request))
     memories = defaultdict(list)

@@ -21,7 +21,8 @@ from beaver_hooks_local.cli import embedders, group
 from beaver_hooks_local.cli.json_lines import LONGEST_LINE, InvalidMemory, from_fields, read_lines
 from beaver_hooks_local.cli.pipe import lines
 from beaver_hooks_local.cli.progress import Bar, Ended
-from beaver_hostspecs import PluginError
+from beaver_hooks_local.visibility import Visibility
+from beaver_hostspecs import PluginError, Trust
 from beaver_hostspecs.distributions import install_command
 from beaver_hostspecs.testing import make_canary
 from beaver_memory.embedding.catalog import KNOWN
@@ -44,6 +45,7 @@ Erased rows and files: memories 1.
 Out of reach: {COPIES}; {REMOTE}.
 """
 CREDENTIAL = "sk-not-a-real-one-0123456789"
+NOBODY = Visibility(owner=Owner(), trust=Trust.FULL)
 
 
 @pytest.fixture
@@ -119,7 +121,7 @@ def test_add_takes_all_that_a_memory_has(here):
         "id": 1, "title": STABLE, "narrative": "Because main moves.", "facts": ["It is protected."],
         "type": "decision", "tags": ["deploy", "billing"], "related_people": ["Ann"], "related_files": ["src/billing"],
         "store": "shared", "scope": "project", "project": "shop", "session": "s1", "pinned": True, "source": "user",
-        "owner": {"tenant": "", "user": ""}, "created_at": "2026-01-02T00:00:00+00:00",
+        "owner": {"tenant": "", "user": "", "kind": "user"}, "created_at": "2026-01-02T00:00:00+00:00",
         "expires_at": "2126-01-02T02:04:00+00:00", "mention_count": 1,
     }  # fmt: skip
 
@@ -215,10 +217,6 @@ def without_moments(line):
     return json.dumps({name: value for name, value in json.loads(line).items() if name not in {"id", "updated_at"}})
 
 
-def everywhere(*_):
-    return "global"
-
-
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -233,6 +231,7 @@ def everywhere(*_):
         ('{"title": "a",}', "it is not JSON in UTF-8; there is a trailing comma."),
         ('{"title": "a"},', "it is not JSON in UTF-8; there is a trailing comma."),
         ('{"title": "a", "importance": 7}', "`importance` has a wrong type or value."),
+        ('{"title": "a", "confidence": -0.1}', "`confidence` has a wrong type or value."),
         ('{"title": "a", "tags": "x"}', "`tags` has a wrong type or value."),
         ('{"title": "a", "created_at": "soon"}', "`created_at` must be an ISO date and time such as"),
         ('{"title": "a", "owner": "ann"}', "`owner` must be an object with `tenant` and `user`."),
@@ -247,9 +246,9 @@ def test_a_wrong_line_is_named(line, said):
             read_lines(
                 [b'{"title": "good"}', b"", line.encode(), b'{"title": "behind"}'],
                 {},
-                None,
-                everywhere,
+                NOBODY,
                 WriteGate(Redactor()).refusal,
+                every_owner=True,
             )
         )
 
@@ -286,9 +285,7 @@ def test_a_credential_is_not_remembered():
     """`add` refuses a field that holds a credential, without showing it."""
     canary = make_canary()
     with pytest.raises(InvalidMemory) as caught:
-        from_fields(
-            {"title": "a", "facts": (f"It is {canary.reveal()}",)}, Owner(), everywhere, WriteGate(Redactor()).refusal
-        )
+        from_fields({"title": "a", "facts": (f"It is {canary.reveal()}",)}, NOBODY, WriteGate(Redactor()).refusal)
 
     canary.assert_clean(str(caught.value))
 
@@ -614,7 +611,7 @@ def test_a_damaged_page_is_a_problem(here, tmp_path, monkeypatch):
 
 
 def raised(error):
-    def check(_):
+    def check(*_):
         raise error
 
     return check
@@ -1152,9 +1149,9 @@ def test_damaged_rows_are_exported(here, tmp_path):
     assert Ran(out="", err="", code=0) == none == anns
     assert ran == bobs
     assert [
-        ("memory", 1, {"tenant": "", "user": "bob"}, "checksum", "9000 euros", "whole"),
-        ("memory", 2, {"tenant": "", "user": "bob"}, "not_utf8", "Text two", {"base64": "82Vjb25k"}),
-        ("memory", 3, {"tenant": "", "user": "bob"}, "unreadable", "Long", None),
+        ("memory", 1, {"tenant": "", "user": "bob", "kind": "user"}, "checksum", "9000 euros", "whole"),
+        ("memory", 2, {"tenant": "", "user": "bob", "kind": "user"}, "not_utf8", "Text two", {"base64": "82Vjb25k"}),
+        ("memory", 3, {"tenant": "", "user": "bob", "kind": "user"}, "unreadable", "Long", None),
     ] == [
         (each["kind"], each["id"], each["owner"], each["reason"], *map(each["columns"].get, ("title", "narrative")))
         for each in found

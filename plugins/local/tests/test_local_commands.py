@@ -12,6 +12,7 @@ from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import CommandContext
 from beaver_hostspecs.testing import RecordingReport, make_turn
 from beaver_memory.records import NewMemory, Owner
+from beaver_memory.views import Reach
 
 STABLE = "Billing is deployed from the branch stable."
 
@@ -63,7 +64,9 @@ async def test_overview(memory, run):
     ids = [add(memory, f"Billing fact {number}.") for number in range(7)]
     recall(memory, "What is known of billing?")
     lines = (await run("overview")).split("\n")
-    last = memory.recaller.last(Visibility.of_command(CommandContext(session="session-1", user="ann", trust="full")))
+    last = memory.recaller.last(
+        Visibility.of_command(CommandContext(session="session-1", user="ann", trust="full"), Reach())
+    )
 
     assert ["Active in this session:", "Recent:"] == [line for line in lines if not line.startswith("[")]
     assert [*last.given[:5], *ids[:1:-1]] == [int(line[1 : line.index("]")]) for line in lines if line.startswith("[")]
@@ -87,6 +90,7 @@ async def test_pin_and_unpin(memory, run):
     assert f"{id_} is pinned: {STABLE}" == await run("pin", str(id_), report=report)
     assert " pinned: " in await run("list")
     assert f"{id_} is no longer pinned: {STABLE}" == await run("unpin", str(id_), report=report)
+    assert " pinned: " not in await run("list")
     assert [True, False] == [facts["pinned"] for _, _, facts in report.outcomes]
 
 

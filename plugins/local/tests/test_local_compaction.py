@@ -16,6 +16,7 @@ from beaver_memory.errors import StoreError
 from beaver_memory.records import Owner
 from beaver_memory.runtime.captures import Captures
 from beaver_memory.runtime.turn_captures import TurnCaptures
+from beaver_memory.views import ALL_PROJECTS
 
 SISTER = "My sister Anna lives in Lisbon with her two kids."
 BROTHER = "My brother Tom lives in Oslo and works as a nurse."
@@ -163,7 +164,9 @@ async def test_a_capture_that_fails(make_host, monkeypatch):
         await host.drain()
         monkeypatch.setattr(Captures, "found", lambda *_: 1 / 0)
         report = await host.before_compaction(**ANN)
-        (waiting,) = host.plugin("local").runtime.operations.engine.store.queue.waiting(Owner(user="ann"), limit=9)
+        (waiting,) = host.plugin("local").runtime.operations.engine.store.queue.waiting(
+            Owner(user="ann"), ALL_PROJECTS, limit=9
+        )
 
     assert (CONFIRMED, 1, "ZeroDivisionError") == (report, waiting.attempts, waiting.error)
 

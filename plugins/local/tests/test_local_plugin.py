@@ -27,11 +27,12 @@ from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_canary, 
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.errors import EngineError, RuntimeNotOpen
 from beaver_memory.search.formulas import FORMULAS
+from beaver_memory.views import Reach
 
 STABLE = "Billing is deployed from the branch stable."
 MEETING = "Billing is deployed from the branch stable, as decided in meeting {}, whatever the wiki says."
 QUESTION = "From which branch is billing deployed?"
-FASTEMBED = EmbeddingSettings(provider="fastembed", model="m")
+LARGER = EmbeddingSettings(provider="static", dimensions=512)
 TOOLS = [
     "memory_search",
     "memory_timeline",
@@ -205,8 +206,9 @@ async def test_recalled_in_another_process(make_host, tmp_path):
         "from beaver_memory.filters import Filters\n"
         "from beaver_memory.query import Query\n"
         "from beaver_memory.records import Owner\n"
+        "from beaver_memory.views import View\n"
         "with MemoryEngine.open(sys.argv[1]) as engine:\n"
-        "    filters = Filters(owners=[Owner(user='ann')], now=datetime.now(UTC))\n"
+        "    filters = Filters(view=View(owners=[Owner(user='ann')], now=datetime.now(UTC)))\n"
         "    print(engine.search(Query(text='billing branch', filters=filters)).hits[0].memory.title)\n"
     )
     folder = tmp_path / "state" / "plugins" / "local"
@@ -294,7 +296,7 @@ async def test_recalls_are_noted(make_host):
         await write(host)
         await run_turn(host)
     async with make_host(plugin := make_plugin()):
-        sight = Visibility.of_turn(make_turn(user="ann", trust="full"))
+        sight = Visibility.of_turn(make_turn(user="ann", trust="full"), Reach())
         (found,) = plugin.memory.operations.engine.get([1], sight.filters(plugin.memory.clock.now()))
 
     assert found.last_accessed_at is not None
@@ -384,7 +386,7 @@ async def test_a_database_that_cannot_be_used(tmp_path):
             {"database_path": "memory.db"},
             "memory.db is damaged; move it (with its -wal and -shm files) away, or restore",
         ),
-        ({"embedding": FASTEMBED}, "memory.local.embedding.dimensions: must be given for this model of fastembed"),
+        ({"embedding": LARGER}, "memory.local.embedding.dimensions: must be 256 for `l2_supercat_256`"),
     ],
 )
 async def test_why_it_does_not_start(tmp_path, settings, said):
@@ -433,11 +435,7 @@ async def test_a_key_that_is_not_set(make_host):
     (told,) = [dict(each.facts) for each in events.events if each.name == "memory_embedder_unavailable"]
 
     assert (True, "degraded", "embedder_missing_key") == (STABLE in shown(turn), health.state, health.category)
-    assert {
-        "provider": "openai",
-        "category": "missing_key",
-        "remedy": "ACME_API_KEY is not set. Set it to the credential of openai.",
-    } == told
+    assert {"provider": "openai", "category": "missing_key", "variable": "ACME_API_KEY"} == told
 
 
 async def test_a_provider_that_is_down(make_host):
@@ -552,6 +550,4 @@ async def test_the_formula_of_the_configuration_ranks(make_host):
         ) as host:
             scored[formula] = (await run_turn(host)).receipt.plugins["local"].candidates
 
-    # `weighted` has the weights of seed 003.
-    assert scored.pop("seed-003") == scored["weighted"]
-    assert (len(FORMULAS) - 1, True) == (len({*scored.values()}), all(scored.values()))
+    assert (len(FORMULAS), True) == (len({*scored.values()}), all(scored.values()))

@@ -144,11 +144,10 @@ def test_the_same_commands(tmp_path, database):
 
 async def test_projects_and_machines(make_host, database):
     """Memories of a project are seen from every machine with its name; global ones from every project."""
-    billing, web = {**database, "project": "billing"}, {**database, "project": "web"}
     async with (
-        make_host(billing) as one,
-        make_host(billing, state="other") as other,
-        make_host(web, state="web") as web,
+        make_host(database, project="billing") as one,
+        make_host(database, project="billing", state="other") as other,
+        make_host(database, project="web", state="web") as web,
     ):
         await write(one)
         await write(one, "Ann likes tea.", type="preference")
@@ -322,8 +321,8 @@ async def test_no_password_is_shown(make_host, tmp_path, caplog):
 )
 def test_doctor(tmp_path, url, expected):
     """`beaver doctor` shows host, database and tenant, and never the user or the password."""
-    store = {"postgres": {"url": url, "tenant": "acme", "project": "billing"}}
-    memory = {"mode": "curated", "local": {"enabled": True, "store": store}}
+    store = {"postgres": {"url": url, "tenant": "acme"}}
+    memory = {"mode": "curated", "local": {"enabled": True, "project": "billing", "store": store}}
     config = tmp_path / "config.json"
     config.write_text(json.dumps({"memory": memory, "host": {"stateFolder": str(tmp_path / "state")}}))
     address = "postgresql://u:secretword@db.example:5433/mem?sslmode=verify-full"

@@ -13,6 +13,7 @@ from beaver_hooks.config.model import Memory
 from beaver_hooks_local import make_plugin
 from beaver_hostspecs.testing import FrozenClock
 from beaver_memory.records import Owner
+from beaver_memory.views import ALL_PROJECTS
 
 TEXTS = ("My sister Anna lives in Lisbon with her two kids.", "My brother Tom lives in Oslo and works as a nurse.")
 SECTION = {"enabled": True, "embedding": {"provider": "none"}}
@@ -40,7 +41,7 @@ async def on_store(host, work):
 
 
 async def waiting(host):
-    return await on_store(host, lambda store: store.queue.waiting(Owner(user="ann"), limit=9))
+    return await on_store(host, lambda store: store.queue.waiting(Owner(user="ann"), ALL_PROJECTS, limit=9))
 
 
 def titles(tmp_path):

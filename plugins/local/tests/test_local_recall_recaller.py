@@ -18,6 +18,7 @@ from beaver_memory.embedding.protocol import Identity, TokenEmbedding
 from beaver_memory.errors import StoreError
 from beaver_memory.layers import Layer
 from beaver_memory.records import NewMemory, Owner, SessionSummary
+from beaver_memory.views import Reach
 
 STABLE = "The billing service is deployed from the branch stable."
 QUESTION = "From which branch is the billing service deployed?"
@@ -119,7 +120,9 @@ def test_writes_are_seen_at_once(place):
     place.ask()
     other = place.add("The branch stable of the billing service is protected.")
     after = place.ask("And why is it so?")
-    place.engine.forget([id_, other], Visibility.of_turn(make_turn(user="ann", trust="full")).own(place.clock.now()))
+    place.engine.forget(
+        [id_, other], Visibility.of_turn(make_turn(user="ann", trust="full"), Reach()).own(place.clock.now())
+    )
 
     assert "memory_changed" == after.decision.reason
     assert () == place.ask("And why is it so?").references
@@ -184,9 +187,9 @@ def test_trust(place, trust, expected):
     shown = " ".join(reference.text for reference in place.ask(report=report, trust=trust).references)
 
     assert expected == [store for store in ("private", "shared", "social") if store in shown]
-    left_out = ", ".join(store for store in ("private", "shared", "social") if store not in expected)
+    left_out = [store for store in ("private", "shared", "social") if store not in expected]
     told = [(verdict, reason) for gate, verdict, reason in report.decisions if gate == "trust"]
-    assert ([("left_out", f"stores: {left_out}")] if left_out else []) == told
+    assert [("left_out", store) for store in left_out] == told
 
 
 def test_public_is_told(place):
@@ -194,8 +197,8 @@ def test_public_is_told(place):
     report = RecordingReport()
     place.ask(report=report, trust="public")
 
-    left_out = ("trust", "left_out", "stores: private, shared, social")
-    assert [left_out, ("recall", "skip", "trust")] == report.decisions
+    left_out = [("trust", "left_out", store) for store in ("private", "shared", "social")]
+    assert [*left_out, ("recall", "skip", "trust")] == report.decisions
     assert [("memory_prompt_index_skipped", {"reason": "trust"})] == [
         (name, dict(facts)) for name, facts in report.events
     ]
@@ -227,18 +230,21 @@ def test_projects_agents_and_sessions(place):
     place.add("The billing service for agent two.", agent="two")
     place.add("The billing service in session two.", scope="session", session="two")
     place.add("The billing service everywhere.")
+    place.add("The billing service everywhere, said in project two.", project="two")
     texts = [each.text for each in place.ask(scope=Scope(project="one", agent="one")).references]
 
-    assert {"The billing service in project one.", "The billing service everywhere."} == set(texts)
+    everywhere = {"The billing service everywhere.", "The billing service everywhere, said in project two."}
+    assert {"The billing service in project one.", *everywhere} == set(texts)
 
 
-def test_no_project_is_any_project(place):
-    """A turn without a project or an agent sees its user's memories of every one."""
+def test_outside_of_any_project(place):
+    """A turn outside of any project sees what holds everywhere, of every agent, and nothing of a project."""
+    place.add("The billing service of everybody.", scope="global", project="one", agent="a")
     place.add("The billing service in project one.", scope="project", project="one", agent="a")
     place.add("The billing service in project two.", scope="project", project="two", agent="b")
     texts = [each.text for each in place.ask().references]
 
-    assert {"The billing service in project one.", "The billing service in project two."} == set(texts)
+    assert ["The billing service of everybody."] == texts
 
 
 def test_said_already(place):
@@ -250,23 +256,26 @@ def test_said_already(place):
 
 
 def test_top_k(make_place):
-    """A recall gives at most `topK` memories, and the index lists the other relevant ones."""
+    """A recall gives at most `topK` memories, the best ones, and the index lists the other relevant ones."""
     place = make_place(recall=RecallSettings(top_k=3))
     for number in range(8):
         place.add(f"Billing service fact {number}: {'abcdefgh'[number] * 9} {number * 7919}")
     recall = place.ask("billing service")
 
     assert ["discovery"] * 3 + ["index"] == kinds(recall)
+    assert [hit.memory.id for hit in recall.hits[:3]] == [*recall.given]
     assert 5 == recall.references[-1].text.count("Billing service fact")
 
 
-def test_minimum_score(make_place):
-    """A memory below the minimum score is not given."""
-    place = make_place(recall=RecallSettings(minimum_score=0.9))
+@pytest.mark.parametrize(("minimum", "given"), [(0.0, [STABLE]), (None, []), (0.9, [])])
+def test_minimum_score(make_place, minimum, given):
+    """A memory below the minimum score is not given; the settings set another minimum than that of the search."""
+    place = make_place(recall=RecallSettings(minimum_score=minimum))
     place.add(STABLE)
     place.add("The canteen closes at six.")
+    recall = place.ask("Which library serves the billing department of Lisbon?")
 
-    assert () == place.ask("Which canteen serves the billing department of Lisbon?").references
+    assert given == [each.text for each in recall.references if each.kind != "index"]
 
 
 def test_what_has_ended(place):
@@ -306,12 +315,14 @@ def test_another_kind_of_question_searches_again(place):
     ] + [place.ask("Billing service stable?").decision.reason]
 
 
-def test_budget_of_the_turn(place):
-    """A recall stays within the turn's budget, and reports the memories that did not fit."""
-    report = RecordingReport()
+@pytest.mark.parametrize(("configured", "budget"), [(1200, 10), (10, None)])
+def test_budget_of_the_turn(make_place, configured, budget):
+    """A recall stays within the tokens of the turn and of the settings, and reports the memories that did not fit."""
+    place, report = make_place(recall=RecallSettings(max_tokens=configured)), RecordingReport()
     place.add(STABLE)
+    recall = place.ask(report=report, budget=budget)
 
-    assert () == place.ask(report=report, budget=10).references
+    assert [] == [kind for kind in kinds(recall) if kind != "index"]
     assert ("memories", 0, 1) in report.clippings
 
 
@@ -472,10 +483,10 @@ def test_last(place):
     skipped = place.ask("ok").decision
 
     assert attrs.evolve(recall, skipped=skipped) == place.recaller.last(
-        Visibility.of_turn(make_turn(user="ann", trust="full"))
+        Visibility.of_turn(make_turn(user="ann", trust="full"), Reach())
     )
     assert abs(sum(recall.hits[0].shares.values()) - recall.hits[0].score) < 1e-4
-    assert None is place.recaller.last(Visibility.of_turn(make_turn(user="bob", trust="full")))
+    assert None is place.recaller.last(Visibility.of_turn(make_turn(user="bob", trust="full"), Reach()))
 
 
 @pytest.mark.parametrize("what", ["summaries", "recent"])

@@ -10,10 +10,10 @@ from beaver_hostspecs import ConfigurationError
 from beaver_memory.embedding.settings import EmbeddingSettings
 
 SETTINGS = (
-    "`enabled`, `databasePath`, `store`, `embedding`, `vectors`, `promptIndex`, `recall`, `capture`, `redaction`, `ranking`, "
-    "`traceFile`"
+    "`enabled`, `databasePath`, `project`, `store`, `embedding`, `vectors`, `promptIndex`, `recall`, `capture`, "
+    "`redaction`, `ranking`, `traceFile`"
 )
-PROVIDERS = "`auto`, `none`, `static`, `onnx`, `fastembed`, `openai-compatible`, `openai`, `voyage`, `cohere`, `ollama`"
+PROVIDERS = "`auto`, `none`, `static`, `onnx`, `openai-compatible`, `openai`, `voyage`, `cohere`, `ollama`"
 
 
 def load(section):
@@ -109,5 +109,5 @@ def test_the_folder_must_be_there(tmp_path, name):
 
 def test_the_formula():
     """An unknown formula is refused with the names of the known ones."""
-    with pytest.raises(ConfigurationError, match="`context`, `weighted`, `seed-002`, `seed-003`, `rrf`"):
+    with pytest.raises(ConfigurationError, match="`context`, `seed-002`, `seed-003`"):
         load({"ranking": {"formula": "best"}})

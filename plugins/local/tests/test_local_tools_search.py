@@ -12,6 +12,7 @@ from beaver_hooks_local.tools.schemas import SCHEMAS
 from beaver_hostspecs.testing import RecordingReport, make_turn
 from beaver_memory.layers import Layer
 from beaver_memory.records import NewMemory, Owner, SessionSummary
+from beaver_memory.views import Reach
 
 TOOLS = {
     "memory_search": search_tools.search,
@@ -137,7 +138,7 @@ def test_get(memory):
 
 
 def filters(memory):
-    return search_tools.Visibility.of_turn(make_turn(user="ann", trust="full")).filters(memory.clock.now())
+    return search_tools.Visibility.of_turn(make_turn(user="ann", trust="full"), Reach()).filters(memory.clock.now())
 
 
 def test_long_texts_are_cut(memory):

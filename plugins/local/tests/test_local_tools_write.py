@@ -14,6 +14,7 @@ from beaver_hostspecs import OutcomeKind, Scope
 from beaver_hostspecs.testing import RecordingReport, make_canary, make_turn
 from beaver_memory.records import Owner, Store
 from beaver_memory.runtime.capture_records import UndoRequest
+from beaver_memory.views import Reach
 
 
 def turn(**fields):
@@ -25,7 +26,9 @@ def say(memory, report=None, at=None, **arguments):
 
 
 def stored(memory, id_, at=None):
-    (found,) = memory.operations.engine.get([id_], Visibility.of_turn(at or turn()).filters(memory.clock.now()))
+    (found,) = memory.operations.engine.get(
+        [id_], Visibility.of_turn(at or turn(), Reach()).filters(memory.clock.now())
+    )
     return found
 
 
@@ -113,7 +116,7 @@ def test_the_same_in_another_project_is_seen_there(memory):
             for each in memory.operations.engine.store.recent(which, limit=9)
             if each.type == "rule"
         ]
-        for which in (Visibility.of_turn(at).filters(memory.clock.now()) for at in projects)
+        for which in (Visibility.of_turn(at, Reach()).filters(memory.clock.now()) for at in projects)
     ]
 
     assert ["stored", "stored", "duplicate", "duplicate"] == rules
@@ -228,7 +231,7 @@ def test_supersedes(memory):
     assert {"outcome": "superseded", "id": answer["id"], "superseded": [old]} == answer
     assert [("local", OutcomeKind.SUPERSEDED, {"memory": answer["id"], "superseded": (old,)})] == report.outcomes
     assert Store.SHARED == stored(memory, answer["id"]).store
-    ended = Visibility.of_turn(turn()).own(memory.clock.now(), lapsed=True)
+    ended = Visibility.of_turn(turn(), Reach()).own(memory.clock.now(), lapsed=True)
     assert memory.operations.engine.get([old], ended)[0].valid_until is not None
 
 
@@ -237,7 +240,7 @@ def test_a_contradiction(memory):
     report = RecordingReport()
     old, *_ = (say(memory, title=each)["id"] for each in ("I live in Lisbon.", "Ticket 12.", "Ticket 13."))
     answer = say(memory, report, title="I live in Porto.")
-    own = Visibility.of_turn(turn()).own(memory.clock.now())
+    own = Visibility.of_turn(turn(), Reach()).own(memory.clock.now())
     undone = memory.operations.undo(UndoRequest(own=own))
 
     assert {"outcome": "superseded", "id": answer["id"], "superseded": [old]} == answer

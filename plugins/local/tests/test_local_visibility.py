@@ -12,6 +12,7 @@ from beaver_hostspecs import CommandContext, Scope, Trust
 from beaver_hostspecs.testing import RecordingReport, make_turn
 from beaver_memory.records import Owner, Store
 from beaver_memory.runtime.troubles import Troubles
+from beaver_memory.views import Reach
 
 NOON = datetime(2026, 3, 1, tzinfo=UTC)
 SCOPE = Scope(tenant="t", project="p", agent="a")
@@ -22,9 +23,9 @@ def test_a_turn_and_a_command_see_the_same():
     turn = make_turn(user="ann", session="s", scope=SCOPE, trust="inner")
     context = CommandContext(user="ann", session="s", scope=SCOPE, trust="inner")
 
-    assert Visibility.of_turn(turn) == Visibility.of_command(context)
+    assert Visibility.of_turn(turn, Reach()) == Visibility.of_command(context, Reach())
     assert Visibility(owner=Owner(tenant="t", user="ann"), project="p", session="s", agent="a", trust=Trust.INNER) == (
-        Visibility.of_turn(turn)
+        Visibility.of_turn(turn, Reach())
     )
 
 
@@ -37,9 +38,9 @@ def test_a_turn_and_a_command_see_the_same():
 )
 def test_owners(user, expected):
     """A turn sees the memories of its user and those of no user, and may change its own only."""
-    sight = Visibility.of_turn(make_turn(user=user, scope=SCOPE, trust="full"))
+    sight = Visibility.of_turn(make_turn(user=user, scope=SCOPE, trust="full"), Reach())
 
-    assert (expected, (expected[0],)) == (sight.filters(NOON).owners, sight.own(NOON).owners)
+    assert (expected, (expected[0],)) == (sight.filters(NOON).view.owners, sight.own(NOON).view.owners)
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\n\t"])
@@ -64,8 +65,8 @@ def test_a_blank_name_is_nobodys(blank):
 @given(st.sampled_from(Trust), st.lists(st.sampled_from(Store)))
 def test_stores(trust, wanted):
     """Naming stores narrows the visible stores and never widens them."""
-    sight = Visibility.of_turn(make_turn(trust=trust))
-    seen = set(sight.filters(NOON, stores=wanted).stores)
+    sight = Visibility.of_turn(make_turn(trust=trust), Reach())
+    seen = set(sight.filters(NOON, stores=wanted).view.stores)
 
     assert seen == (set(wanted) & set(sight.stores) if wanted else set(sight.stores))
 
@@ -76,7 +77,7 @@ NAMES = st.text(alphabet=st.characters(), max_size=5).filter(str.strip)
 @given(NAMES | st.just("x" * 2000), NAMES)
 def test_names_stay_apart(one, other):
     """Different user names give different owners, also names that the store cannot hold."""
-    owners = [Visibility.of_turn(make_turn(user=user, trust="full")).owner for user in (one, other)]
+    owners = [Visibility.of_turn(make_turn(user=user, trust="full"), Reach()).owner for user in (one, other)]
 
     assert (one == other) == (owners[0] == owners[1])
 
@@ -85,10 +86,12 @@ def test_names_stay_apart(one, other):
 def test_a_name_like_a_hashed_one(given):
     """A name equal to the replacement of another name is not taken for that name."""
     one = Visibility.of_turn(
-        make_turn(user=given, scope=Scope(tenant=given, project=given, agent=given), session=given)
+        make_turn(user=given, scope=Scope(tenant=given, project=given, agent=given), session=given), Reach()
     )
     name = one.owner.user
-    other = Visibility.of_turn(make_turn(user=name, scope=Scope(tenant=name, project=name, agent=name), session=name))
+    other = Visibility.of_turn(
+        make_turn(user=name, scope=Scope(tenant=name, project=name, agent=name), session=name), Reach()
+    )
     pairs = [(getattr(one, field), getattr(other, field)) for field in ("owner", "project", "agent", "session")]
 
     assert [] == [pair for pair in [*pairs, (one.owner.tenant, other.owner.tenant)] if pair[0] == pair[1]]
@@ -96,7 +99,7 @@ def test_a_name_like_a_hashed_one(given):
 
 def test_a_sight_that_is_narrowed():
     """Changing one field of a `Visibility` keeps the names in its other fields."""
-    sight = Visibility.of_turn(make_turn(user="\0", scope=Scope(project="\0", agent="\0"), session="s"))
+    sight = Visibility.of_turn(make_turn(user="\0", scope=Scope(project="\0", agent="\0"), session="s"), Reach())
 
     assert (sight.project, sight.agent) == ((narrowed := attrs.evolve(sight, session="")).project, narrowed.agent)
 
@@ -129,4 +132,4 @@ def test_troubles():
 )
 def test_what_belongs_to_no_user_is_changed_by_the_owner_alone(user, trust, stores):
     """A caller without an id changes memories without a user at full trust only."""
-    assert stores == {*Visibility.of_command(CommandContext(user=user, trust=trust)).own(NOON).stores}
+    assert stores == {*Visibility.of_command(CommandContext(user=user, trust=trust), Reach()).own(NOON).view.stores}

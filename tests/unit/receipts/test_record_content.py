@@ -1,9 +1,14 @@
 """A plugin that puts prompts, answers and ids of people into everything it can: no store keeps any of it."""
 
+import asyncio
 import logging
+import tempfile
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from beaver_hooks import Host
 from beaver_hooks.audit.memory_sink import MemorySink
@@ -114,6 +119,77 @@ async def test_no_secret_is_kept(tmp_path, caplog, canary):
 
     assert [found for text in texts if (found := traces(canary.reveal(), text))] == []
     assert [text for text in texts if "green umbrella" in text or "green_umbrella" in text] == []
+
+
+CANARY = "qzxjvwkp"
+NO_CODE = st.characters().filter(lambda each: not (each.isascii() and (each.isalnum() or each in "_.:/+-")))
+FREE_TEXTS = st.tuples(st.text(), NO_CODE | st.just("x" * 64), st.text()).map(
+    lambda parts: CANARY.join(["", *parts, ""])
+)
+
+
+class Talker:
+    """Puts a text into every report, name, id and error."""
+
+    def __init__(self, text):
+        self.text = text
+
+    @hookimpl
+    async def before_prompt(self, turn, report):
+        text = self.text
+        report.event(text, **{text: [text, (text,)], "who": Personal(value=text)})
+        report.candidates([(text, 1.0)])
+        report.decision(text, text, text)
+        report.outcome(text, "failed", **{text: text})
+        report.clipped(text, 1, 2)
+        report.degraded(text)
+        return Contribution(references=[Reference(text="an umbrella", id=text)])
+
+    @hookimpl
+    async def after_prompt(self, turn, answer, report):
+        report.event("late", error=ValueError(self.text))
+        raise ValueError(self.text)
+
+
+class Lines(logging.Handler):
+    """Keeps the lines of the log."""
+
+    def __init__(self):
+        super().__init__(logging.DEBUG)
+        self.lines = []
+
+    def emit(self, record):
+        self.lines.append(record.getMessage())
+
+
+async def talk(text):
+    """Run a turn with a talker; return everything that the host and its files have about it."""
+    sink, log, logger = MemorySink(), Lines(), logging.getLogger("beaver_hooks")
+    level = logger.level
+    logger.setLevel(logging.DEBUG)
+    logger.addHandler(log)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            async with Host({"talker": Talker(text)}, state_folder=Path(folder) / "state", sinks=[sink]) as host:
+                async with host.turn("hi", session="s") as turn:
+                    await turn.commit("hello")
+                await host.drain()
+                known = [repr(turn.receipt), repr(await host.receipt(turn.id)), repr(host.health())]
+                host.record("asked", about=text)
+            return [*known, *stored(Path(folder)), repr(sink.events), *log.lines], sink
+    finally:
+        logger.removeHandler(log)
+        logger.setLevel(level)
+
+
+@given(FREE_TEXTS)
+@settings(max_examples=settings.default.max_examples // 4)
+def test_no_free_text_is_kept(text):
+    """Whatever text a plugin reports, raises or uses as a name, only a code stays: no store and no log has another one."""
+    known, sink = asyncio.run(talk(text))
+
+    assert [each for each in known if CANARY in each] == []
+    assert {"plugin_failed", "plugin_degraded", "turn_committed"} < {each.name for each in sink.events}
 
 
 class Absent:

@@ -1,6 +1,7 @@
-"""Facts are flat, short, scrubbed, and without what names a person."""
+"""Facts are numbers, codes and ids; any other text becomes its keyed hash and its length."""
 
 import math
+import re
 from enum import IntEnum, StrEnum
 from http import HTTPStatus
 
@@ -8,26 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.receipts.facts import (
-    LONGEST,
-    MOST_ITEMS,
-    clean,
-    clean_name,
-    clean_text,
-    pseudonym,
-)
-from beaver_hooks.receipts.private_texts import HORIZON, PrivateTexts
-from beaver_hostspecs import Personal
+from beaver_hooks.receipts.facts import HORIZON, MOST_ITEMS, Cleaner, private_words
+from beaver_hostspecs import Actors, Personal
+from beaver_hostspecs.testing import make_turn
 
 PROMPT = "my password is hunter2 and my cat is Tom"
 
 
 def identify(value):
-    return f"h:{sum(map(ord, value)) % 1000:03}"
+    return f"h:{len(value)}"
 
 
-def cleaned(value):
-    return clean({"fact": value}, private=PrivateTexts(), identify=identify)["fact"]
+CLEANER = Cleaner(identify)
 
 
 class Colour(StrEnum):
@@ -69,39 +62,53 @@ VALUES = [
     (1.5, 1.5),
     (Precise(2.5), 2.5),
     (math.nan, "nan"),
-    (math.inf, "inf"),
     (-math.inf, "-inf"),
     ("", ""),
-    (" two \n lines\t", "two lines"),
-    ("x " * LONGEST, ("x " * LONGEST)[: LONGEST - 1]),
+    ("two words", "h:9/9"),
+    ("läuft", "h:5/5"),
+    ("x" * 64, "x" * 64),
+    ("x" * 65, "h:65/65"),
     (Colour.RED, "red"),
     (Loud("quiet"), "quiet"),
-    (Personal(value="ada"), "h:294/3"),
+    (Personal(value="ada"), "h:3/3"),
     (b"bytes", "bytes"),
     ({"nested": 1}, "dict"),
     (object(), "object"),
     (ValueError(PROMPT), "ValueError"),
-    ([1, "a", None, [2], Personal(value="ada"), math.nan], [1, "a", None, "list", "h:294/3", "nan"]),
+    (type(PROMPT, (), {})(), "h:40/40"),
+    ([1, "a", None, [2], Personal(value="ada"), math.nan], [1, "a", None, "list", "h:3/3", "nan"]),
     ((1, 2), [1, 2]),
     (frozenset({7}), [7]),
     (list(range(MOST_ITEMS + 1)), list(range(MOST_ITEMS))),
+    ("word " * HORIZON, f"h:{HORIZON}/{5 * HORIZON}"),
 ]
 
 
 @pytest.mark.parametrize(("value", "expected"), VALUES, ids=lambda value: type(value).__name__)
 def test_what_a_fact_becomes(value, expected):
     """A fact is kept as it is or becomes something harmless, of a plain type."""
-    kept = cleaned(value)
+    kept = CLEANER.facts({"fact": value})["fact"]
 
     assert (kept, type(kept)) == (expected, type(expected))
 
 
-def test_names_of_facts():
-    """A name fits any log format and any query."""
-    names = ["fine", "two words", "a=b", "tab\there", "dots.and-dashes", "\ud800", "", "é", "new\nline", "1"]
+CODES = [
+    "timeout", "disk_failed", "2026-01-02T12:00:00+00:00", "beaver_memory.store:120", "h:0123456789abcdef01234567/12",
+    "/srv/agent/.beaver/plugins/local/memory.db", "0f8fad5b-d9cb-469f-a165-70867728950e", "p12", "ConnectionError",
+]  # fmt: skip
 
-    assert [clean_name(name, private=PrivateTexts(), identify=identify) for name in names] == [
-        "fine", "two_words", "a_b", "tab_here", "dots_and_dashes", "_", "_", "é", "new_line", "1",
+
+def test_codes_and_ids():
+    """Codes, ids, times, places, paths, types and keyed hashes stay as they are."""
+    assert CODES == [CLEANER.code(each) for each in CODES]
+
+
+def test_names():
+    """A name fits any log format and any query."""
+    names = ["fine", "dots.and-dashes", "two words", "new\nline", "\ud800", ""]
+
+    assert [CLEANER.name(name) for name in names] == [
+        "fine", "dots_and_dashes", "h_9_9", "h_8_8", "h_1_1", "_",
     ]  # fmt: skip
 
 
@@ -109,41 +116,41 @@ def test_too_many_facts():
     """If there are too many facts, the first ones are kept."""
     facts = {f"f{number}": number for number in range(MOST_ITEMS + 5)}
 
-    assert clean(facts, private=PrivateTexts(), identify=identify) == dict(list(facts.items())[:MOST_ITEMS])
+    assert CLEANER.facts(facts) == dict(list(facts.items())[:MOST_ITEMS])
 
 
-def test_what_gives_something_away_is_replaced():
-    """A fact with something private in it becomes its keyed hash and length, and others stay as they are."""
-    private = PrivateTexts(PROMPT, ("session-77",), [PROMPT])
-    texts = [PROMPT, f"saw '{PROMPT}'!", "for session-77.", "nothing of it"]
-
-    assert [clean_text(text, private=private, identify=identify) for text in texts] == [
-        *[pseudonym(text, identify) for text in texts[:3]], "nothing of it",
-    ]  # fmt: skip
-
-
-def test_a_huge_text():
-    """Only the beginning of a huge text is kept or hashed, and a personal one still has its full length."""
-    huge = "word " * HORIZON
-
-    assert cleaned(huge) == ("word " * 100)[: LONGEST - 1]
-    assert cleaned(Personal(value=huge)) == f"{identify(huge[:HORIZON])}/{len(huge)}"
+TURN = make_turn(
+    prompt="Hunter2 ok?",
+    session="session-77",
+    conversation="u1",
+    user="zoe@example.org",
+    actors=Actors(speaker="telegram:778899", subject="kim"),
+    id="their-own-id",
+)
 
 
-def test_pseudonyms():
-    """A pseudonym is a keyed hash and a length."""
-    assert pseudonym("ada", lambda value: f"<{value[::-1]}>") == "<ada>/3"
+@pytest.mark.parametrize(
+    ("code", "is_kept"),
+    [
+        ("hunter2-ok", False), ("pw:HUNTER2OK", False), ("hunter", True), ("session-77", False), ("x:session_77/3", False),
+        ("u1", False), ("u1-3", True), ("mailto:zoe.example.org", False), ("telegram_778899", False), ("kim", False),
+        ("note:Kim", False), ("kimono", True), ("their-own-id", False), ("session", True),
+    ],
+)  # fmt: skip
+def test_ids_of_persons(code, is_kept):
+    """A code that contains the prompt or an id of the turn is replaced; a short id counts as a word, or as a whole."""
+    cleaner = Cleaner(identify, private_words(TURN, recorded="h:1"))
+
+    assert (cleaner.code(code) == code) == is_kept
 
 
-def test_secrets_in_facts(canary):
-    """Secrets are masked in values, in lists and in names, before anything is cut."""
+def test_secrets_in_codes(canary):
+    """A code that contains a secret is replaced, as a value, in a list and as a name."""
     secret = canary.reveal()
-    facts = {"plain": secret, "list": [f"a{secret}b"], f"k{secret}": 1, "cut": "x " * (LONGEST // 2 - 2) + secret}
-
-    kept = clean(facts, private=PrivateTexts(), identify=identify)
+    kept = CLEANER.facts({"plain": secret, "list": [f"a{secret}b"], f"k{secret}": 1})
 
     canary.assert_clean(str(kept))
-    assert (kept["plain"], kept["list"]) == ("[secret]", ["a[secret]b"])
+    assert len(kept) == 3
 
 
 ANYTHING = st.recursive(
@@ -153,19 +160,14 @@ ANYTHING = st.recursive(
 )
 
 
-@given(st.dictionaries(st.text(), ANYTHING, max_size=5), st.text(min_size=6))
-def test_any_facts_come_out_flat_and_clean(facts, personal):
-    """Any facts come out with safe names, flat values, and nothing personal."""
-    private = PrivateTexts(personal, (), [personal])
-    kept = clean({**facts, "leak": f"<{personal}>", personal: 1}, private=private, identify=identify)
+@given(st.dictionaries(st.text(), ANYTHING, max_size=5))
+def test_any_facts_come_out_flat_and_clean(facts):
+    """Any facts come out with names and texts that are codes, and with numbers that JSON has."""
+    kept = CLEANER.facts(facts)
 
     flat = [item for value in kept.values() for item in (value if isinstance(value, list) else [value])]
+    texts = [item for item in flat if isinstance(item, str)]
     assert all(item is None or isinstance(item, str | int | float) for item in flat)
     assert all(not isinstance(item, float) or math.isfinite(item) for item in flat)
-    assert all(key and not set(key) & set(' ="\n') for key in kept)
-    if (
-        personal.strip()
-        and personal.split() == [personal]
-        and personal not in f"<{pseudonym(personal, identify)}>[secret]"
-    ):
-        assert personal not in kept["leak"]
+    assert all(re.fullmatch(r"[\w.:/+-]{0,64}", each, re.ASCII) for each in texts)
+    assert all(re.fullmatch(r"\w+", each, re.ASCII) for each in kept)

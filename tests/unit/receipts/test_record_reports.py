@@ -56,7 +56,7 @@ def test_remaining(now, remaining):
 
 def test_an_event(desk):
     """An event has plugin, hook, time, turn and session; its name and facts are made clean."""
-    desk.report.event("recalled some", items=3, self=1, event="e", plugin="x", query="What did we decide?")
+    desk.report.event("recalled-some", items=3, self=1, event="e", plugin="x", query="What did we decide?")
     (event,) = desk.sink.events
 
     assert (event.name, event.plugin, event.hook, event.turn, event.session, event.at) == (
@@ -178,12 +178,12 @@ def test_too_many_entries(desk):
     """No plugin fills the memory with its story: the first entries and categories are kept."""
     for number in range(MOST_ENTRIES + 5):
         desk.report.decision("gate", "yes", str(number))
-        desk.report.degraded(f"category {number}")
+        desk.report.degraded(f"category_{number}")
     kept = desk.receipt()
 
     assert [decision.reason for decision in kept.decisions] == [str(number) for number in range(MOST_ENTRIES)]
-    assert kept.degraded == tuple(f"category {number}" for number in range(MOST_ENTRIES))
-    assert desk.events() == [("plugin_degraded", {"source": "reported", "category": "category 0"})]
+    assert kept.degraded == tuple(f"category_{number}" for number in range(MOST_ENTRIES))
+    assert desk.events() == [("plugin_degraded", {"source": "reported", "category": "category_0"})]
 
 
 def test_a_flood_of_outcomes(desk):

@@ -86,7 +86,7 @@ class Tally:
         """Count the turn, and keep its prompt unless it repeats recalled text."""
         number = self._ledger.count(turn.session)
         if turn.was_injected(turn.prompt):
-            report.decision("write", "refused", "the prompt repeats a recalled text")
+            report.decision("write", "refused", "repeats_recall")
             report.outcome(PLANE, OutcomeKind.GATED)
             return
         kept = self._ledger.keep(turn.session, turn.prompt, turn.when, turn.trust)

@@ -4,7 +4,7 @@
 entry of `attributes` is an attribute that has one value at a time: its patterns find it in a statement, the group `v`
 is its value, and the groups `k`, `n` and `g` belong to the subject (`g` does not if that is the speaker). An attribute
 with `nouns` is found by the patterns of `noun` too. A pattern that begins with any text begins with `^`: searched from
-every place of a statement, it would take as many times as long.
+every place of a statement, it would take as many times as long. `languages.toml` has the marks of each language.
 """
 
 import re
@@ -20,6 +20,8 @@ import attrs
 
 from beaver_memory.reconcile.vocabulary.expressions import Clues, Expression, Sets
 from beaver_memory.reconcile.vocabulary.word_forms import characters, english_words, german_words, pairs_of
+
+_CHINESE = re.compile(r"[\u3400-\u9fff]")
 
 NOTHING = "(?!)"
 """An expression that finds nothing."""
@@ -275,3 +277,31 @@ class _Parts:
         for name, part in self._parts.items():
             text = text.replace(f"{{{name}}}", part)
         return text
+
+
+def language_of(text: str) -> str:
+    """Return the language of a text: `zh`, `de` or `en`."""
+    if _CHINESE.search(text):
+        return "zh"
+    german = _count("de", text)
+    return "de" if german and german > _count("en", text) else "en"
+
+
+def _count(language: str, text: str) -> int:
+    return sum(len(each.findall(text)) for each in _language_marks()[language])
+
+
+@cache
+def _language_marks() -> Mapping[str, tuple[re.Pattern[str], ...]]:
+    given = tomllib.loads(files(__package__).joinpath("languages.toml").read_text("utf-8"))
+    return {
+        name: (
+            re.compile(rf"{_letters(each['letters'])}\b(?:{'|'.join(each['words'].split())})\b", re.IGNORECASE),
+            re.compile(rf"\b(?:{'|'.join(each['endings']) or '(?!)'})\b"),
+        )
+        for name, each in given.items()
+    }
+
+
+def _letters(letters: str) -> str:
+    return f"[{letters}]|" if letters else ""

@@ -3,22 +3,28 @@
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 
+from beaver_memory.records import Memory
 from beaver_memory.store.bounds import bounded
 from beaver_memory.store.in_memory.reads import age
 from beaver_memory.store.in_memory.tables import OwnerTable
+from beaver_memory.views import Project, stored
 
 
-def missing(table: OwnerTable, model: str, limit: int) -> list[tuple[int, str]]:
-    """Return ids and texts of memories that have no embedding by a model, newest first."""
-    known = table.vectors.get(model, {})
-    waiting = [row.memory for id_, row in table.rows.items() if id_ not in known]
-    found = heapq.nlargest(min(bounded(limit), len(waiting)), waiting, key=age)
+def waiting(table: OwnerTable, model: str, project: Project) -> list[Memory]:
+    """Return the global memories and those of a project that have no embedding by a model."""
+    known, place = table.vectors.get(model, {}), stored(project)
+    return [
+        row.memory
+        for id_, row in table.rows.items()
+        if id_ not in known and (row.memory.scope == "global" or place in {None, row.memory.project})
+    ]
+
+
+def missing(table: OwnerTable, model: str, project: Project, limit: int) -> list[tuple[int, str]]:
+    """Return ids and texts of those memories, newest first."""
+    left = waiting(table, model, project)
+    found = heapq.nlargest(min(bounded(limit), len(left)), left, key=age)
     return [(memory.id, memory.text) for memory in found]
-
-
-def pending(tables: Iterable[OwnerTable], model: str) -> int:
-    """Return how many memories of tables have no embedding by a model."""
-    return sum(len(table.rows) - len(table.vectors.get(model, ())) for table in tables)
 
 
 def put(table: OwnerTable, model: str, vectors: Sequence[tuple[int, bytes]], texts: Mapping[int, str]) -> None:

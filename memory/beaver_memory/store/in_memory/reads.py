@@ -15,12 +15,16 @@ from beaver_memory.texts import cleaned_all
 
 def tables_of(database: Database, filters: Filters) -> list[OwnerTable]:
     """Return the tables of the visible owners; none if the filters allow no store."""
-    return database.found(filters.owners if filters.stores else ())
+    return database.found(filters.view.owners if filters.view.stores else ())
 
 
 def visible(database: Database, ids: Iterable[int], filters: Filters) -> dict[int, Row]:
     """Return the visible memories among `ids`, by id, in their order."""
-    homes, tables, is_visible = database.tenant(filters.tenant).homes, tables_of(database, filters), condition(filters)
+    homes, tables, is_visible = (
+        database.tenant(filters.view.tenant).homes,
+        tables_of(database, filters),
+        condition(filters),
+    )
     found = {id_: home.rows[id_] for id_ in ids if (home := homes.get(id_)) is not None and home in tables}
     return {id_: row for id_, row in found.items() if is_visible(row)}
 
@@ -62,7 +66,7 @@ def history(database: Database, id_: int, filters: Filters) -> list[Change]:
     return [
         change
         for row in visible(database, [id_], filters).values()
-        for change in visible_history(row.added_at, row.history, row.memory.store, filters.stores)
+        for change in visible_history(row.added_at, row.history, row.memory.store, filters.view.stores)
     ]
 
 

@@ -17,8 +17,9 @@ from beaver_memory.store.in_memory import embeddings, figures, reads, word_searc
 from beaver_memory.store.in_memory.tables import Database, OwnerTable, key_of, last_of, newer
 from beaver_memory.store.in_memory.turn_queue import InMemoryTurnQueue
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
-from beaver_memory.store.shared import MemoryCopy, is_part
+from beaver_memory.store.shared import MemoryCopy
 from beaver_memory.texts import cleaned, cleaned_all, micros, moment
+from beaver_memory.views import Project
 
 PLACE = "in memory"
 
@@ -265,21 +266,20 @@ class InMemoryStore:
         with self._owned(owner) as table:
             return reads.scoped(table, scopes)
 
-    def owners(self) -> list[Owner]:
-        """Return the owners that have memories."""
-        with self._locked() as database:
-            return [owner for owner, table in database.tables.items() if table.rows]
+    def owners(self, tenant: str | None) -> list[Owner]:
+        """Return the owners that have memories, of a tenant or of all."""
+        with self._tenant(tenant) as tables:
+            return [table.owner for table in tables if table.rows]
 
-    def unembedded(self, owner: Owner, model: str, *, limit: int) -> list[tuple[int, str]]:
-        """Return ids and texts of live memories that have no embedding by `model`, newest first."""
+    def unembedded(self, owner: Owner, model: str, project: Project, *, limit: int) -> list[tuple[int, str]]:
+        """Return ids and texts of the memories that `pending` counts, newest first."""
         with self._owned(owner) as table:
-            return embeddings.missing(table, cleaned(model), limit)
+            return embeddings.missing(table, cleaned(model), project, limit)
 
-    def pending(self, owner: Owner | None, model: str) -> int:
-        """Return how many live memories have no embedding by `model`, of one owner or of all."""
-        with self._locked() as database:
-            tables = database.tables.values() if owner is None else database.found([owner])
-            return embeddings.pending(tables, cleaned(model))
+    def pending(self, owner: Owner, model: str, project: Project) -> int:
+        """Return how many live memories of an owner in a project have no embedding by `model`."""
+        with self._owned(owner) as table:
+            return len(embeddings.waiting(table, cleaned(model), project))
 
     def put_vectors(
         self, owner: Owner, model: str, vectors: Sequence[tuple[int, bytes]], *, texts: Mapping[int, str] | None = None
@@ -311,15 +311,15 @@ class InMemoryStore:
 
     # --- The whole store ----------------------------------------------------------------------------------------
 
-    def stats(self) -> Mapping[str, Any]:
+    def stats(self, tenant: str | None) -> Mapping[str, Any]:
         """Return figures: memories by store and type, embeddings by model, bytes in use."""
-        with self._locked() as database:
-            return figures.stats(database.tables.values())
+        with self._tenant(tenant) as tables:
+            return figures.stats(tables)
 
-    def check(self) -> list[str]:
-        """Return the problems of the store, one sentence each; an empty list if it is whole."""
-        with self._locked() as database:
-            return figures.problems(database.tables.values())
+    def check(self, tenant: str | None) -> list[str]:
+        """Return the problems of a tenant or of all, one sentence each; an empty list if it is whole."""
+        with self._tenant(tenant) as tables:
+            return figures.problems(tables)
 
     def damaged(self, owner: Owner) -> list[DamagedEntry]:  # noqa: ARG002 - the protocol names it
         """Return no rows: none is stored."""
@@ -329,32 +329,7 @@ class InMemoryStore:
         """Return no ids: no row is stored."""
         return []
 
-    # --- One tenant ---------------------------------------------------------------------------------------------
-
-    def owners_of(self, tenant: str) -> list[Owner]:
-        """Return the owners of a tenant that have memories."""
-        with self._tenant(tenant) as tables:
-            return [table.owner for table in tables if table.rows]
-
-    def pending_of(self, tenant: str, model: str) -> int:
-        """Return how many live memories of a tenant have no embedding by `model`."""
-        with self._tenant(tenant) as tables:
-            return embeddings.pending(tables, cleaned(model))
-
-    def drop_vectors_of(self, tenant: str, model: str) -> int:
-        """Delete the embeddings of a tenant by a model; return their number."""
-        with self._tenant(tenant) as tables:
-            return embeddings.drop(tables, cleaned(model))
-
-    def stats_of(self, tenant: str) -> Mapping[str, Any]:
-        """Return the figures of a tenant."""
-        with self._tenant(tenant) as tables:
-            return figures.stats(tables)
-
-    def check_of(self, tenant: str) -> list[str]:
-        """Return the problems of a tenant, one sentence each."""
-        with self._tenant(tenant) as tables:
-            return figures.problems(tables)
+    # --- Copies of another store --------------------------------------------------------------------------------
 
     def restore(self, owner: Owner, copies: Sequence[MemoryCopy]) -> None:
         """Store memories under their ids and versions, in place of earlier copies."""
@@ -369,9 +344,9 @@ class InMemoryStore:
                     table.restore_vector(cleaned(model), row)
 
     @contextlib.contextmanager
-    def _tenant(self, name: str) -> Iterator[list[OwnerTable]]:
+    def _tenant(self, name: str | None) -> Iterator[list[OwnerTable]]:
         with self._locked() as database:
-            yield [table for owner, table in database.tables.items() if is_part(owner.tenant, cleaned(name))]
+            yield [each for owner, each in database.tables.items() if name is None or owner.tenant == cleaned(name)]
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[Database]:

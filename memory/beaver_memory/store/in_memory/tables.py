@@ -202,7 +202,7 @@ class Database:
 
 def key_of(owner: Owner) -> Owner:
     """Return an owner whose names every store can hold."""
-    return Owner(tenant=cleaned(owner.tenant), user=cleaned(owner.user))
+    return Owner(tenant=cleaned(owner.tenant), user=cleaned(owner.user), kind=owner.kind)
 
 
 def newer(rows: dict[int, V], after: int, limit: int) -> list[V]:

@@ -8,9 +8,9 @@ import attrs
 
 from beaver_memory.records import Owner, QueuedSession
 from beaver_memory.store.in_memory.tables import Database, OwnerTable
-from beaver_memory.store.shared import is_part
 from beaver_memory.store.turn_queue import IDLE, INTERRUPTED, LEASE, LONGEST_PAUSE, MOST_ATTEMPTS, QueuedTurn
 from beaver_memory.texts import cleaned
+from beaver_memory.views import Project, Reach, stored
 
 
 class InMemoryTurnQueue:
@@ -32,19 +32,15 @@ class InMemoryTurnQueue:
                 rows[turn.key] = attrs.evolve(turn, attempts=0, due_at=turn.queued_at + IDLE, error="")
             return is_new
 
-    def sessions(self, now: datetime, *, limit: int, before: datetime | None = None) -> list[QueuedSession]:
-        """Return sessions whose turns are due, the oldest first."""
-        return self.sessions_of(None, now, limit=limit, before=before)
-
-    def sessions_of(
-        self, name: str | None, now: datetime, *, limit: int, before: datetime | None
+    def sessions(
+        self, now: datetime, reach: Reach, *, limit: int, before: datetime | None = None
     ) -> list[QueuedSession]:
-        """Return those sessions of a tenant and its parts; of all tenants with `None`."""
+        """Return sessions whose turns are due, the oldest first."""
         places: dict[QueuedSession, list[QueuedTurn]] = {}
         with self._locked() as database:
-            for table in _tables(database, name):
+            for table in _tables(database, reach.tenant):
                 for each in table.waiting.values():
-                    if not each.is_parked:
+                    if not each.is_parked and _is_of(each, reach.project):
                         places.setdefault(each.place, []).append(each)
         return [
             place
@@ -87,26 +83,24 @@ class InMemoryTurnQueue:
                 if _claimed(table, each):
                     table.waiting[each.key] = attrs.evolve(each, due_at=until, error=cleaned(error))
 
-    def owners(self) -> list[Owner]:
-        """Return the owners of waiting turns."""
-        return self.owners_of(None)
-
-    def owners_of(self, name: str | None) -> list[Owner]:
-        """Return those owners of a tenant and its parts; of all tenants with `None`."""
+    def owners(self, tenant: str | None) -> list[Owner]:
+        """Return the owners of waiting turns, of a tenant or of all."""
         with self._locked() as database:
-            return [table.owner for table in _tables(database, name) if table.waiting]
+            return [table.owner for table in _tables(database, tenant) if table.waiting]
 
-    def waiting(self, owner: Owner, *, limit: int) -> list[QueuedTurn]:
-        """Return the turns of an owner, in order."""
+    def waiting(self, owner: Owner, project: Project, *, limit: int) -> list[QueuedTurn]:
+        """Return the turns of an owner in a project, in order."""
         with self._locked() as database:
             table = database.table(owner)
-            return [] if table is None else [*table.waiting.values()][: max(limit, 0)]
+            rows = () if table is None else table.waiting.values()
+            return [each for each in rows if _is_of(each, project)][: max(limit, 0)]
 
-    def retry(self, owner: Owner, now: datetime, key: str = "") -> int:
-        """Make the parked turns of an owner due; return their number."""
+    def retry(self, owner: Owner, project: Project, now: datetime, key: str = "") -> int:
+        """Make the parked turns of an owner in a project due; return their number."""
         with self._locked() as database:
             rows = database.made(owner).waiting
-            parked = [each for each in rows.values() if each.is_parked and key in {"", each.key}]
+            mine = (each for each in rows.values() if _is_of(each, project))
+            parked = [each for each in mine if each.is_parked and key in {"", each.key}]
             rows.update((each.key, attrs.evolve(each, attempts=0, due_at=now, error="")) for each in parked)
             return len(parked)
 
@@ -115,18 +109,23 @@ class InMemoryTurnQueue:
         with self._locked() as database:
             return database.made(owner).waiting.pop(key, None) is not None
 
-    def erase(self, owner: Owner, session: str | None = None) -> int:
-        """Erase the turns of an owner; return their number."""
+    def erase(self, owner: Owner, project: Project, session: str | None = None) -> int:
+        """Erase the turns of an owner in a project; return their number."""
         with self._locked() as database:
             rows = database.made(owner).waiting
-            gone = [key for key, each in rows.items() if session is None or each.place.session == cleaned(session)]
+            mine = [(key, each.place.session) for key, each in rows.items() if _is_of(each, project)]
+            gone = [key for key, place in mine if session is None or place == cleaned(session)]
             for key in gone:
                 del rows[key]
             return len(gone)
 
 
 def _tables(database: Database, name: str | None) -> Iterator[OwnerTable]:
-    return (each for each in database.tables.values() if name is None or is_part(each.owner.tenant, cleaned(name)))
+    return (each for each in database.tables.values() if name is None or each.owner.tenant == cleaned(name))
+
+
+def _is_of(turn: QueuedTurn, project: Project) -> bool:
+    return stored(project) in {None, turn.place.project}
 
 
 def _is_due(turn: QueuedTurn, now: datetime) -> bool:

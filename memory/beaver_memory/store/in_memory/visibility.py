@@ -26,7 +26,7 @@ def said(memory: Memory) -> datetime:
 
 
 def _columns(filters: Filters) -> Iterator[Condition]:
-    yield _among("store", filters.stores)
+    yield _among("store", filters.view.stores)
     for name, values in (("type", filters.types), ("scope", filters.scopes), ("source", filters.sources)):
         if values:
             yield _among(name, {*map(cleaned, values)})
@@ -38,19 +38,20 @@ def _among(name: str, values: Collection[str]) -> Condition:
 
 
 def _nearness(filters: Filters) -> Iterator[Condition]:
-    projects, session, agents = {"", cleaned(filters.project)}, cleaned(filters.session), {"", cleaned(filters.agent)}
-    if filters.project:
-        yield lambda row: row.memory.scope == "global" or row.memory.project in projects
-    if filters.session:
+    view = filters.view
+    place, session, agents = view.place, cleaned(view.session), {"", cleaned(view.agent)}
+    if place is not None:
+        yield lambda row: row.memory.scope == "global" or row.memory.project == place
+    if session:
         yield lambda row: row.memory.scope != "session" or row.memory.session == session
-    if filters.agent:
+    if view.agent:
         yield lambda row: row.memory.agent in agents
 
 
 def _times(filters: Filters) -> Iterator[Condition]:
-    then, after, before = filters.as_of or filters.now, filters.after, filters.before
+    then, after, before = filters.as_of or filters.view.now, filters.after, filters.before
     if not filters.lapsed:
-        yield lambda row: _is_valid(row.memory, filters.now, then)
+        yield lambda row: _is_valid(row.memory, filters.view.now, then)
     if filters.as_of is not None:
         yield lambda row: said(row.memory) <= then
     if after is not None:

@@ -65,16 +65,16 @@ def change(
     row = visible(database, [id_], filters).get(id_)
     if row is None:
         return None
-    home = database.tenant(filters.tenant).homes[id_]
+    home = database.tenant(filters.view.tenant).homes[id_]
     return _alter(home, row, event=event, now=moment(micros(now)), fields=fields)
 
 
 def forget(database: Database, ids: Iterable[int], filters: Filters, now: datetime) -> list[int]:
     """Erase visible memories; return their ids, in order."""
-    gone, homes = list(visible(database, dict.fromkeys(ids), filters)), database.tenant(filters.tenant).homes
+    gone, homes = list(visible(database, dict.fromkeys(ids), filters)), database.tenant(filters.view.tenant).homes
     for id_ in gone:
         homes.pop(id_).erase(id_, now)
-    for table in database.found(filters.owners):
+    for table in database.found(filters.view.owners):
         for link in LINKS:
             for row in [row for row in table.rows.values() if getattr(row.memory, link) in gone]:
                 _alter(table, row, event="UPDATE", now=moment(micros(now)), fields={link: None})

@@ -7,7 +7,6 @@ from typing import Any
 import attrs
 
 from beaver_memory.filters import Filters
-from beaver_memory.records import Store
 from beaver_memory.store.candidate_store import CandidateRows, Wanted
 from beaver_memory.store.postgres import embeddings
 from beaver_memory.store.postgres.owners import OwnerKey
@@ -15,6 +14,7 @@ from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.sql_filters import conditions
 from beaver_memory.store.postgres.words import salted
 from beaver_memory.store.rows import index_row_of
+from beaver_memory.views import ALL_PROJECTS, View
 
 _SQL = postgres_queries("candidates")
 
@@ -29,9 +29,6 @@ WINDOW = 8
 
 _FEW = 10
 """Memories without any of the words, added to the count, as the ranking does."""
-
-_ANY_PLACE = frozenset({"owners", "stores", "lapsed", "now"})
-"""Filters that hide no memory by where it belongs."""
 
 
 @attrs.frozen(kw_only=True)
@@ -192,7 +189,5 @@ def _rarer(frequencies: Mapping[int, int], *, enough: int, most: float) -> list[
 
 def _is_open(filters: Filters) -> bool:
     """Return whether filters hide only the memories that do not hold now."""
-    empty = attrs.evolve(filters, stores=tuple(Store))
-    if filters.stores != empty.stores:
-        return False
-    return not any(getattr(filters, each.name) for each in attrs.fields(Filters) if each.name not in _ANY_PLACE)
+    view = View(owners=filters.view.owners, project=ALL_PROJECTS, now=filters.view.now)
+    return filters == Filters(view=view, lapsed=filters.lapsed)

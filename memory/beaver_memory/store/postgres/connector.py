@@ -1,5 +1,9 @@
 """Opens the database, lends its connections, and turns its faults into store errors.
 
+The database is opened when it is first used. A failure costs the caller one error, and is reported once; the next call
+tries again. After a failure that took long, calls fail at once for a while, so that no turn waits for a server that
+does not answer.
+
 A statement that is alone has a transaction of its own. `moment` lends a connection that sees one moment of the
 database; `writing` commits at the end of its block. After a fault the connection is closed and the next call makes a
 new one.
@@ -7,11 +11,12 @@ new one.
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from beaver_hostspecs import Secret
+from beaver_hostspecs import Clock, Secret, SystemClock
 from beaver_memory.errors import DamagedRow, StoreError
 from beaver_memory.store.postgres.address import Address
 from beaver_memory.store.postgres.driver import connect, driver
@@ -29,6 +34,14 @@ _FOR_VALUES = "force_custom_plan"
 _ONCE = "force_generic_plan"
 """When a connection plans a statement."""
 
+SLOW_SECONDS = 0.5
+"""A failure that took longer is not tried again at once."""
+
+REST_SECONDS = 10.0
+"""How long calls fail at once after a slow failure."""
+
+Told = Callable[[StoreError | None], object]
+
 _UNSURE = frozenset({"cut_off", "server_failed"})
 """Categories of faults that leave open whether a commit was carried out."""
 
@@ -41,6 +54,9 @@ class Connector:
         schema: the schema of the tables.
         most: how many connections there may be; half of them are for statements that are planned once.
         scripts: the migrations, oldest first; the store's own unless given.
+        connect_seconds: how long a connection may take to be made; as the address says unless given.
+        told: called with the reason why the database cannot be used, and with `None` when it can be used again.
+        clock: the source of time.
     """
 
     def __init__(
@@ -51,6 +67,8 @@ class Connector:
         scripts: Sequence[str] | None = None,
         *,
         connect_seconds: int | None = None,
+        told: Told = bool,
+        clock: Clock | None = None,
     ) -> None:
         self._address = Address(url, connect_seconds)
         self._schema = schema
@@ -59,23 +77,43 @@ class Connector:
         half, place = most // 2, self._address.place
         self._pool = ConnectionPool(partial(self._connect, _FOR_VALUES), place, most - half)
         self._repeating = ConnectionPool(partial(self._connect, _ONCE), place, half) if half else self._pool
-        self._path = ""
-        self._closed = False
-        self.identity = ""
+        self._path = self._name = ""
+        self._told, self._clock = told, SystemClock() if clock is None else clock
+        self._lock = threading.RLock()
+        self._first: Callable[[], object] = bool
+        self._opened = self._closed = False
+        self._resting: tuple[float, StoreError | None] = 0.0, None
+        self._trouble: str | None = None
 
     @property
     def place(self) -> str:
         """Host, port and name of the database."""
         return self._address.place
 
-    def open(self) -> None:
-        """Make the tables if they are missing, and bring them up to date.
+    @property
+    def identity(self) -> str:
+        """The random name of the store in the database.
 
         Raises:
             StoreError: the database cannot be used.
         """
-        with self.reading() as connection:
-            self.identity = self._identity(connection)
+        if not self._name:
+            self.open()
+        return self._name
+
+    def open(self, first: Callable[[], object] | None = None) -> None:
+        """Make the tables if they are missing, and bring them up to date.
+
+        Args:
+            first: prepares the database before its first use, now or as soon as it can be used.
+
+        Raises:
+            StoreError: the database cannot be used.
+        """
+        if first is not None:
+            self._first, self._opened = first, False
+        with self._serving():
+            pass
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Any]:
@@ -84,8 +122,7 @@ class Connector:
         Raises:
             StoreError: the database cannot be read.
         """
-        self._verify()
-        with self._faults(), self._pool.lend() as connection:
+        with self._serving(), self._pool.lend() as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -95,8 +132,7 @@ class Connector:
         Raises:
             StoreError: the database cannot be read.
         """
-        self._verify()
-        with self._faults(), self._repeating.lend() as connection:
+        with self._serving(), self._repeating.lend() as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -140,9 +176,8 @@ class Connector:
 
     @contextlib.contextmanager
     def _committing(self, *, pipelined: bool) -> Iterator[Any]:
-        self._verify()
         with (
-            self._faults(),
+            self._serving(),
             self._pool.lend() as connection,
             connection.pipeline() if pipelined else contextlib.nullcontext() as pipeline,
         ):
@@ -179,7 +214,7 @@ class Connector:
         if not self._path:
             self._path = prepare(connection, self.place, self._schema, self._scripts)
         connection.execute(_SQL["settings"], {"path": self._path, "planning": planning})
-        if self.identity and self._identity(connection) != self.identity:
+        if self._name and self._identity(connection) != self._name:
             raise StoreError(self.place, "replaced_database")
 
     def _identity(self, connection: Any) -> str:
@@ -190,6 +225,56 @@ class Connector:
             raise StoreError(self.place, "forked")
         if self._closed:
             raise StoreError(self.place, "closed")
+
+    @contextlib.contextmanager
+    def _serving(self) -> Iterator[None]:
+        """Open the database before its first use; report the first failure of a kind and the first success after it."""
+        self._verify()
+        try:
+            self._ensure_open()
+            with self._timed(), self._faults():
+                yield
+        except StoreError as error:
+            self._tell(error)
+            raise
+        self._tell(None)
+
+    def _ensure_open(self) -> None:
+        # Under the lock: of many threads, one waits for a server that does not answer.
+        with self._lock:
+            until, failure = self._resting
+            if failure is not None and self._clock.monotonic() < until:
+                raise StoreError(failure.place, failure.category) from failure
+            if self._opened:
+                return
+            self._opened = True  # for the calls of `first`
+            try:
+                with self._timed(), self._faults():
+                    with self._pool.lend() as connection:
+                        self._name = self._identity(connection)
+                    self._first()
+            except BaseException:
+                self._opened = False
+                raise
+
+    @contextlib.contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Let later calls fail at once if this block fails slowly."""
+        begun = self._clock.monotonic()
+        try:
+            yield
+        except StoreError as error:
+            now = self._clock.monotonic()
+            if now - begun > SLOW_SECONDS:
+                self._resting = now + REST_SECONDS, error
+            raise
+
+    def _tell(self, error: StoreError | None) -> None:
+        category = None if error is None else error.category
+        with self._lock:
+            before, self._trouble = self._trouble, category
+        if before != category:
+            self._told(error)
 
     @contextlib.contextmanager
     def _faults(self) -> Iterator[None]:

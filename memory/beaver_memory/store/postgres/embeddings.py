@@ -47,25 +47,23 @@ class ModelNumbers:
         return known
 
 
-def missing(connection: Any, key: OwnerKey, model: int, limit: int) -> list[tuple[int, str]]:
-    """Return ids and texts of memories that have no embedding by a model, newest first."""
+def missing(connection: Any, key: OwnerKey, model: int, place: str | None, limit: int) -> list[tuple[int, str]]:
+    """Return ids and texts of the memories that `pending` counts, newest first."""
     # So many are missing: the search for them ends when it has found all of them.
-    most = min(bounded(limit), pending(connection, key, model))
-    given = {"tenant": key.tenant, "owner": key.owner, "model": model, "limit": most}
+    most = min(bounded(limit), pending(connection, key, model, place))
+    given = {"tenant": key.tenant, "owner": key.owner, "model": model, "project": place, "limit": most}
     rows = connection.execute(_SQL["unembedded"], given) if most > 0 else ()
     return [(id_, text_of(title, narrative, unpacked(facts))) for id_, title, narrative, facts in rows]
 
 
-def pending(connection: Any, key: OwnerKey, model: int) -> int:
-    """Return how many memories of an owner have no embedding by a model."""
-    given = {"tenant": key.tenant, "owner": key.owner, "model": model}
+def pending(connection: Any, key: OwnerKey, model: int, place: str | None) -> int:
+    """Return how many memories of an owner, of all projects or of one, have no embedding by a model."""
+    given = {"tenant": key.tenant, "owner": key.owner, "model": model, "project": place}
     row = connection.execute(_SQL["count_unembedded_of_owner"], given).fetchone()
+    # The count of the owner costs nothing, and mostly nothing is missing.
+    if place is not None and row and row[0]:
+        row = connection.execute(_SQL["count_unembedded_of_project"], given).fetchone()
     return int(row[0]) if row else 0
-
-
-def pending_of_all(connection: Any, model: int) -> int:
-    """Return how many memories of the store have no embedding by a model."""
-    return int(connection.execute(_SQL["count_unembedded"], {"model": model}).fetchone()[0])
 
 
 def put(

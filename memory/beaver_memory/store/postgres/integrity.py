@@ -57,8 +57,8 @@ def problems(connection: Any) -> list[str]:
 def damage(connection: Any, tenants: Iterable[tuple[int, str]]) -> Iterator[str]:
     """Yield the rows of tenants that have vanished, fail their checksums, or differ from what they are made of."""
     for tenant, name in tenants:
-        for user, counted, there in connection.execute(_SQL["miscounted_owners"], {"tenant": tenant}).fetchall():
-            yield wrong_count(Owner(tenant=name, user=user), counted, there)
+        for user, kind, counted, there in connection.execute(_SQL["miscounted_owners"], {"tenant": tenant}).fetchall():
+            yield wrong_count(Owner(tenant=name, user=user, kind=kind), counted, there)
         owners = all_owners(connection, tenant)
         of = f" of tenant {name}" if name else ""
         yield from _damaged_memories(connection, tenant, owners, of)

@@ -72,7 +72,7 @@ class OwnerNumbers:
         """Return the numbers of an owner, `None` for one without memories."""
         known = self._owners.get(owner)
         if known is None and (tenant := self.tenant(connection, owner.tenant)):
-            given = {"tenant": tenant, "name": cleaned(owner.user)}
+            given = {"tenant": tenant, "kind": owner.kind, "name": cleaned(owner.user)}
             row = connection.execute(_SQL["find_owner"], given).fetchone()
             known = None if row is None else self._keep(self._owners, owner, OwnerKey(tenant, int(row[0])))
         return known
@@ -87,7 +87,8 @@ class OwnerNumbers:
         known = self.key(connection, owner)
         while known is None:
             tenant = self._give_tenant(connection, owner.tenant)
-            connection.execute(_SQL["add_owner"], {"tenant": tenant, "name": cleaned(owner.user)})
+            given = {"tenant": tenant, "kind": owner.kind, "name": cleaned(owner.user)}
+            connection.execute(_SQL["add_owner"], given)
             known = self.key(connection, owner)
         return known
 
@@ -171,12 +172,13 @@ def _of(key: OwnerKey) -> dict[str, int]:
     return {"tenant": key.tenant, "owner": key.owner}
 
 
-def live_owners(connection: Any) -> list[Owner]:
-    """Return the owners who have memories that are not forgotten."""
-    return [Owner(tenant=tenant, user=user) for tenant, user in connection.execute(_SQL["live_owners"])]
+def live_owners(connection: Any, tenant: str | None) -> list[Owner]:
+    """Return the owners who have memories that are not forgotten, of a tenant or of all."""
+    rows = connection.execute(_SQL["live_owners"], {"tenant": None if tenant is None else cleaned(tenant)})
+    return [Owner(tenant=name, user=user, kind=kind) for name, user, kind in rows]
 
 
 def all_owners(connection: Any, tenant: int) -> dict[int, Owner]:
     """Return the owners of a tenant by number."""
     rows = connection.execute(_SQL["owners_of_tenant"], {"tenant": tenant})
-    return {number: Owner(tenant=name, user=user) for number, name, user in rows}
+    return {number: Owner(tenant=name, user=user, kind=kind) for number, name, user, kind in rows}

@@ -33,7 +33,7 @@ class Seen:
 
 def seen(connection: Any, book: OwnerNumbers, filters: Filters) -> Seen:
     """Return what filters allow to see."""
-    owners = filters.owners if filters.stores else ()
-    tenant = book.tenant(connection, filters.tenant) if owners else 0
-    keys, every = book.keys(connection, owners), {*filters.stores} == {*Store}
+    owners = filters.view.owners if filters.view.stores else ()
+    tenant = book.tenant(connection, filters.view.tenant) if owners else 0
+    keys, every = book.keys(connection, owners), {*filters.view.stores} == {*Store}
     return Seen(tenant=tenant, owners=keys, which=conditions(filters), every_store=every)

@@ -45,26 +45,26 @@ _Parts = dict[str, dict[str, Any]]
 def _columns(filters: Filters) -> _Parts:
     values = {"type": filters.types, "scope": filters.scopes, "source": filters.sources}
     # Without a store no memory is visible; the others are no condition when they are empty.
-    given = {"store": tuple(map(str, filters.stores))} | {name: each for name, each in values.items() if each}
+    given = {"store": tuple(map(str, filters.view.stores))} | {name: each for name, each in values.items() if each}
     return {f"o.{name} = ANY(%({name}s)s)": {f"{name}s": [*map(cleaned, each)]} for name, each in given.items()}
 
 
 def _nearness(filters: Filters) -> _Parts:
     parts: _Parts = {}
-    if filters.project:
-        parts["(o.scope = 'global' OR o.project IN ('', %(project)s))"] = {"project": cleaned(filters.project)}
-    if filters.session:
-        parts["(o.scope <> 'session' OR o.session = %(session)s)"] = {"session": cleaned(filters.session)}
-    if filters.agent:
-        parts["o.agent IN ('', %(agent)s)"] = {"agent": cleaned(filters.agent)}
+    if filters.view.place is not None:
+        parts["(o.scope = 'global' OR o.project = %(project)s)"] = {"project": filters.view.place}
+    if filters.view.session:
+        parts["(o.scope <> 'session' OR o.session = %(session)s)"] = {"session": cleaned(filters.view.session)}
+    if filters.view.agent:
+        parts["o.agent IN ('', %(agent)s)"] = {"agent": cleaned(filters.view.agent)}
     return parts
 
 
 def _times(filters: Filters) -> _Parts:
-    then = micros(filters.as_of or filters.now)
+    then = micros(filters.as_of or filters.view.now)
     parts: _Parts = {}
     if not filters.lapsed:
-        parts["(o.expires_at IS NULL OR o.expires_at > %(now)s)"] = {"now": micros(filters.now)}
+        parts["(o.expires_at IS NULL OR o.expires_at > %(now)s)"] = {"now": micros(filters.view.now)}
         parts["(o.valid_from IS NULL OR o.valid_from <= %(then)s)"] = {"then": then}
         parts["(o.valid_until IS NULL OR o.valid_until > %(then)s)"] = {"then": then}
     if filters.as_of is not None:

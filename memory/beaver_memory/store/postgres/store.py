@@ -8,7 +8,7 @@ from typing import Any
 
 from beaver_hostspecs import Secret
 from beaver_memory.errors import StoreError
-from beaver_memory.filters import Filters
+from beaver_memory.filters import Filters, every_memory
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import usable
@@ -41,6 +41,7 @@ from beaver_memory.store.postgres.turn_queue import PostgresTurnQueue
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
 from beaver_memory.store.shared import MemoryCopy
 from beaver_memory.texts import micros
+from beaver_memory.views import Project, stored
 
 SCHEMA = "beaver_memory"
 """The schema of the tables, unless another one is given."""
@@ -62,7 +63,14 @@ class PostgresStore:
 
     @classmethod
     def open(
-        cls, url: Secret, *, schema: str = SCHEMA, connections: int = MOST, connect_seconds: int | None = None
+        cls,
+        url: Secret,
+        *,
+        schema: str = SCHEMA,
+        connections: int = MOST,
+        connect_seconds: int | None = None,
+        later: bool = False,
+        **options: Any,
     ) -> "PostgresStore":
         """Open the store in a database, and make its tables if they are missing.
 
@@ -71,13 +79,16 @@ class PostgresStore:
             schema: the schema of the tables.
             connections: how many connections this process may have; half of them are for searches.
             connect_seconds: how long a connection may take to be made; as the address says unless given.
+            later: whether the store connects when it is first used, so that a server may be down until then.
+            options: `told` and `clock`; see `Connector`.
 
         Raises:
             StoreError: the database cannot be used; the error says why and what to do, and shows no credential.
         """
-        connector = Connector(url, schema, connections, connect_seconds=connect_seconds)
+        connector = Connector(url, schema, connections, connect_seconds=connect_seconds, **options)
         try:
-            connector.open()
+            if not later:
+                connector.open()
         except BaseException:
             connector.close()
             raise
@@ -191,12 +202,12 @@ class PostgresStore:
         """
         with self._connector.writing() as connection:
             which = seen(connection, self._owners, filters)
-            every = seen(connection, self._owners, Filters(owners=filters.owners, lapsed=True, now=now))
+            every = seen(connection, self._owners, every_memory(filters.view.owners, now))
             return update.forget(connection, which, every, ids, now)
 
     def drop_evidence(self, owner: Owner, turns: Collection[str], *, now: datetime) -> int:
         """Erase the excerpts of turns from all memories of an owner that rest on them; return how many had one."""
-        every = Filters(owners=(owner,), lapsed=True, now=now)
+        every = every_memory([owner], now)
         with self._connector.writing() as connection:
             return update.drop_evidence(connection, seen(connection, self._owners, every), turns)
 
@@ -209,7 +220,7 @@ class PostgresStore:
         """Return the visible history of a visible memory, oldest first; changes in hidden stores are left out."""
         with self._seen(filters, moment=True) as (connection, which):
             found = reads.visible(connection, which, [id_])
-            return reads.history(connection, which, found[id_], filters.stores) if found else []
+            return reads.history(connection, which, found[id_], filters.view.stores) if found else []
 
     # --- People and sessions ------------------------------------------------------------------------------------
 
@@ -306,13 +317,22 @@ class PostgresStore:
         return [found.get(owner, (0, 0)) for owner in owners]
 
     def settle(self, analyser: int, analyse: Callable[[Memory], Analysed]) -> None:
-        """Bring all terms to one analyser, and keep them there: terms of an older analyser are made anew.
+        """Bring all terms to one analyser as soon as the database can be used; keep a failure for the first call.
+
+        Terms of an older analyser are made anew.
 
         Raises:
             StoreError: the terms are of a newer analyser. Later calls raise it too if another process brings in a newer
                 one.
         """
         self._analyser = analyser
+        try:
+            self._connector.open(lambda: self._settle(analyser, analyse))
+        except StoreError as error:
+            if error.category == "newer":
+                raise
+
+    def _settle(self, analyser: int, analyse: Callable[[Memory], Analysed]) -> None:
         with self._connector.reading() as connection:
             why = rebuild_terms.trouble(rebuild_terms.analyser_of(connection), analyser)
         while why == "replaced_database":
@@ -343,24 +363,20 @@ class PostgresStore:
         with self._owned(owner) as (connection, key):
             return versions.ids(connection, key, scopes)
 
-    def owners(self) -> list[Owner]:
-        """Return the owners that have memories."""
+    def owners(self, tenant: str | None) -> list[Owner]:
+        """Return the owners that have memories, of a tenant or of all."""
         with self._connector.reading() as connection:
-            return live_owners(connection)
+            return live_owners(connection, tenant)
 
-    def unembedded(self, owner: Owner, model: str, *, limit: int) -> list[tuple[int, str]]:
-        """Return ids and texts of live memories that have no embedding by `model`, newest first."""
+    def unembedded(self, owner: Owner, model: str, project: Project, *, limit: int) -> list[tuple[int, str]]:
+        """Return ids and texts of the memories that `pending` counts, newest first."""
         with self._owned(owner) as (connection, key):
-            return embeddings.missing(connection, key, self._models.number(connection, model), limit)
+            return embeddings.missing(connection, key, self._models.number(connection, model), stored(project), limit)
 
-    def pending(self, owner: Owner | None, model: str) -> int:
-        """Return how many live memories have no embedding by `model`, of one owner or of all."""
-        with self._connector.reading() as connection:
-            number = self._models.number(connection, model)
-            if owner is None:
-                return embeddings.pending_of_all(connection, number)
-            key = self._owners.key(connection, owner)
-            return 0 if key is None else embeddings.pending(connection, key, number)
+    def pending(self, owner: Owner, model: str, project: Project) -> int:
+        """Return how many live memories of an owner in a project have no embedding by `model`."""
+        with self._owned(owner) as (connection, key):
+            return embeddings.pending(connection, key, self._models.number(connection, model), stored(project))
 
     def put_vectors(
         self, owner: Owner, model: str, vectors: Sequence[tuple[int, bytes]], *, texts: Mapping[int, str] | None = None
@@ -396,7 +412,7 @@ class PostgresStore:
             found, last = recall.recalled(connection, which, ids, number)
         return (
             [found[id_] for id_ in dict.fromkeys(ids) if id_ in found],
-            [last.get(owner, (0, 0)) for owner in filters.owners],
+            [last.get(owner, (0, 0)) for owner in filters.view.owners],
         )
 
     def candidates(self, owner: Owner, filters: Filters, wanted: Wanted) -> CandidateRows:
@@ -428,15 +444,15 @@ class PostgresStore:
 
     # --- The whole store ----------------------------------------------------------------------------------------
 
-    def stats(self) -> Mapping[str, Any]:
-        """Return figures: memories by store and type, embeddings by model, bytes in the database."""
+    def stats(self, tenant: str | None) -> Mapping[str, Any]:
+        """Return figures of a tenant or of all: memories by store and type, embeddings by model, bytes."""
         with self._connector.moment() as connection:
-            return integrity.stats(connection)
+            return integrity.stats(connection) if tenant is None else tenants.stats(connection, tenant)
 
-    def check(self) -> list[str]:
-        """Return the problems of the store, one sentence each; an empty list if it is whole."""
+    def check(self, tenant: str | None) -> list[str]:
+        """Return the problems of a tenant or of all, one sentence each; an empty list if it is whole."""
         with self._connector.moment() as connection:
-            return integrity.problems(connection)
+            return integrity.problems(connection) if tenant is None else tenants.problems(connection, tenant)
 
     def damaged(self, owner: Owner) -> list[DamagedEntry]:
         """Return the rows of an owner that fail their checksums, as far as they can be read."""
@@ -449,33 +465,6 @@ class PostgresStore:
         with self._seen(filters) as (connection, which):
             found = reads.damaged_places(connection, which, ids)
         return [id_ for id_ in dict.fromkeys(ids) if id_ in found]
-
-    # --- One tenant ---------------------------------------------------------------------------------------------
-
-    def owners_of(self, tenant: str) -> list[Owner]:
-        """Return the owners of a tenant that have memories."""
-        with self._connector.reading() as connection:
-            return tenants.owners(connection, tenant)
-
-    def pending_of(self, tenant: str, model: str) -> int:
-        """Return how many live memories of a tenant have no embedding by `model`."""
-        with self._connector.reading() as connection:
-            return tenants.pending(connection, tenant, self._models.number(connection, model))
-
-    def drop_vectors_of(self, tenant: str, model: str) -> int:
-        """Delete the embeddings of a tenant by a model; return their number."""
-        with self._connector.writing(pipelined=False) as connection:
-            return tenants.drop_vectors(connection, tenant, self._models.number(connection, model))
-
-    def stats_of(self, tenant: str) -> Mapping[str, Any]:
-        """Return the figures of a tenant."""
-        with self._connector.moment() as connection:
-            return tenants.stats(connection, tenant)
-
-    def check_of(self, tenant: str) -> list[str]:
-        """Return the problems of a tenant, one sentence each."""
-        with self._connector.moment() as connection:
-            return tenants.problems(connection, tenant)
 
     # --- Copies of another store --------------------------------------------------------------------------------
 

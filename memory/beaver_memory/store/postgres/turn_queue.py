@@ -23,6 +23,7 @@ from beaver_memory.store.turn_queue import (
     values_of,
 )
 from beaver_memory.texts import cleaned, micros, micros_or_none
+from beaver_memory.views import Project, Reach, stored
 
 _SQL = postgres_queries("turn_queue")
 
@@ -45,21 +46,17 @@ class PostgresTurnQueue:
             given = {"tenant": key.tenant, "owner": key.owner} | values_of(turn)
             return bool(connection.execute(_SQL["put"], given).rowcount)
 
-    def sessions(self, now: datetime, *, limit: int, before: datetime | None = None) -> list[QueuedSession]:
-        """Return sessions whose turns are due, the oldest first."""
-        return self.sessions_of(None, now, limit=limit, before=before)
-
-    def sessions_of(
-        self, name: str | None, now: datetime, *, limit: int, before: datetime | None
+    def sessions(
+        self, now: datetime, reach: Reach, *, limit: int, before: datetime | None = None
     ) -> list[QueuedSession]:
-        """Return those sessions of a tenant and its parts; of all tenants with `None`."""
-        given = due_values(now, before)
+        """Return sessions whose turns are due, the oldest first of each tenant."""
+        given = due_values(now, before) | _project(reach.project)
         found: list[QueuedSession] = []
         with self._connector.reading() as connection:
-            for number, tenant in self._tenants(connection, name):
+            for number, tenant in self._tenants(connection, reach.tenant):
                 left = {"tenant": number, "limit": bounded(limit - len(found))}
-                for user, session, project, agent, store in connection.execute(_SQL["sessions"], given | left):
-                    owner = Owner(tenant=tenant, user=user)
+                for user, kind, session, project, agent, store in connection.execute(_SQL["sessions"], given | left):
+                    owner = Owner(tenant=tenant, user=user, kind=kind)
                     place = QueuedSession(owner=owner, session=session, project=project, agent=agent, store=store)
                     found.append(place)
         return found
@@ -93,36 +90,33 @@ class PostgresTurnQueue:
                 key = self._key(connection, each.place.owner)
                 connection.execute(_SQL["postpone"], key | given | {"error": cleaned(error)})
 
-    def owners(self) -> list[Owner]:
-        """Return the owners of waiting turns."""
-        return self.owners_of(None)
-
-    def owners_of(self, name: str | None) -> list[Owner]:
-        """Return those owners of a tenant and its parts; of all tenants with `None`."""
+    def owners(self, tenant: str | None) -> list[Owner]:
+        """Return the owners of waiting turns, of a tenant or of all."""
         with self._connector.reading() as connection:
             return [
-                Owner(tenant=tenant, user=user)
-                for number, tenant in self._tenants(connection, name)
-                for _, user in connection.execute(_SQL["owners"], {"tenant": number}).fetchall()
+                Owner(tenant=name, user=user, kind=kind)
+                for number, name in self._tenants(connection, tenant)
+                for _, user, kind in connection.execute(_SQL["owners"], {"tenant": number}).fetchall()
             ]
 
-    def waiting(self, owner: Owner, *, limit: int) -> list[QueuedTurn]:
-        """Return the turns of an owner, in order."""
+    def waiting(self, owner: Owner, project: Project, *, limit: int) -> list[QueuedTurn]:
+        """Return the turns of an owner in a project, in order."""
         with self._connector.reading() as connection:
-            given = self._key(connection, owner) | {"limit": bounded(limit)}
+            given = self._key(connection, owner) | _project(project) | {"limit": bounded(limit)}
             return [turn_of(owner, row) for row in connection.execute(_SQL["waiting"], given)]
 
-    def retry(self, owner: Owner, now: datetime, key: str = "") -> int:
-        """Make the parked turns of an owner due; return their number."""
-        return self._changed("retry", owner, now=micros(now), key=cleaned(key))
+    def retry(self, owner: Owner, project: Project, now: datetime, key: str = "") -> int:
+        """Make the parked turns of an owner in a project due; return their number."""
+        return self._changed("retry", owner, now=micros(now), key=cleaned(key), **_project(project))
 
     def drop(self, owner: Owner, key: str) -> bool:
         """Erase a turn; return whether it was there."""
         return self._changed("drop", owner, key=cleaned(key)) > 0
 
-    def erase(self, owner: Owner, session: str | None = None) -> int:
-        """Erase the turns of an owner; return their number. PostgreSQL keeps erased rows in its files until VACUUM."""
-        return self._changed("erase", owner, one_session=session is not None, session=cleaned(session or ""))
+    def erase(self, owner: Owner, project: Project, session: str | None = None) -> int:
+        """Erase the turns of an owner in a project; PostgreSQL keeps erased rows in its files until VACUUM."""
+        given = {"one_session": session is not None, "session": cleaned(session or "")}
+        return self._changed("erase", owner, **given, **_project(project))
 
     def _changed(self, name: str, owner: Owner, **values: object) -> int:
         with self._connector.reading() as connection:
@@ -134,5 +128,9 @@ class PostgresTurnQueue:
         return {"tenant": 0, "owner": 0} if key is None else {"tenant": key.tenant, "owner": key.owner}
 
     def _tenants(self, connection: Any, name: str | None) -> list[tuple[int, str]]:
-        rows: list[tuple[int, str]] = connection.execute(_SQL["tenants"], {"name": name}).fetchall()
+        rows: list[tuple[int, str]] = connection.execute(_SQL["tenants"], {"name": name and cleaned(name)}).fetchall()
         return rows
+
+
+def _project(project: Project) -> dict[str, str | None]:
+    return {"project": stored(project)}

@@ -37,10 +37,12 @@ def begin_model(connection: apsw.Connection, name: str) -> int:
     return number
 
 
-def missing(connection: apsw.Connection, owners: TenantOwners, model: int, limit: int) -> list[tuple[int, str]]:
-    """Return ids and texts of an owner's memories that have no embedding by a model, newest first."""
+def missing(
+    connection: apsw.Connection, owners: TenantOwners, model: int, place: str | None, limit: int
+) -> list[tuple[int, str]]:
+    """Return ids and texts of the memories that `pending` counts, newest first."""
     (key,) = owners
-    rows = rows_of(connection, owners, _SQL["unembedded"], (*key, model, bounded(limit)))
+    rows = rows_of(connection, owners, _SQL["unembedded"], (*key, model, place, bounded(limit)))
     return [(memory.id, memory.text) for memory in whole_memories(rows, owners.names, owners.damaged)]
 
 
@@ -52,15 +54,16 @@ def _text(title: bytes, narrative: bytes, facts: bytes) -> str:
         return ""
 
 
-def pending(connection: apsw.Connection, owner: OwnerKey | None, model: int | None) -> int:
-    """Return how many memories have no embedding by a model, of one owner or of all."""
-    if model is None:
-        if owner is not None:
-            return int(connection.execute(_SQL["count_live_of_owner"], owner).get or 0)
-        return int(connection.execute(_SQL["count_live"]).get)
-    if owner is None:
-        return int(connection.execute(_SQL["count_unembedded"], (model,)).get)
-    return int(connection.execute(_SQL["count_unembedded_of_owner"], (*owner, model)).get)
+def pending(connection: apsw.Connection, owner: OwnerKey, model: int | None, place: str | None) -> int:
+    """Return how many memories of an owner, of all projects or of one, have no embedding by a model."""
+    of_owner, of_project, given = (
+        ("count_live_of_owner", "count_live_of_project", owner)
+        if model is None
+        else ("count_unembedded_of_owner", "count_unembedded_of_project", (*owner, model))
+    )
+    if place is None:
+        return int(connection.execute(_SQL[of_owner], given).get or 0)
+    return int(connection.execute(_SQL[of_project], (*given, place)).get)
 
 
 def put(

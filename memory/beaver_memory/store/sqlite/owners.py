@@ -100,9 +100,9 @@ class OwnerNumbers:
         known = self._keys.get(owner) or _find(connection, owner)
         if known is not None:
             return known
-        tenant, user = _names(owner)
-        connection.execute(_SQL["add_tenant"], (tenant,))
-        added = connection.execute(_SQL["add_owner"], (tenant, user)).get
+        names = _names(owner)
+        connection.execute(_SQL["add_tenant"], names[:1])
+        added = connection.execute(_SQL["add_owner"], names).get
         return int(added[0]), int(added[1])
 
     def drop(self, connection: apsw.Connection, owner: Owner) -> None:
@@ -145,12 +145,13 @@ def live(connection: apsw.Connection, key: OwnerKey) -> int:
 
 def owners(connection: apsw.Connection) -> dict[int, Owner]:
     """Return all owners by number."""
-    return {number: Owner(tenant=tenant, user=user) for number, tenant, user in connection.execute(_SQL["owners"])}
+    return {number: owner_of(*names) for number, *names in connection.execute(_SQL["owners"])}
 
 
-def live_owners(connection: apsw.Connection) -> list[Owner]:
-    """Return the owners who have memories that are not forgotten."""
-    return [Owner(tenant=str(tenant), user=str(user)) for tenant, user in connection.execute(_SQL["live_owners"])]
+def live_owners(connection: apsw.Connection, tenant: str | None) -> list[Owner]:
+    """Return the owners who have memories that are not forgotten, of a tenant or of all."""
+    rows = connection.execute(_SQL["live_owners"], (None if tenant is None else cleaned(tenant),))
+    return [owner_of(*names) for names in rows]
 
 
 def _of(key: OwnerKey) -> dict[str, int]:
@@ -162,5 +163,10 @@ def _find(connection: apsw.Connection, owner: Owner) -> OwnerKey | None:
     return None if row is None else (int(row[0]), int(row[1]))
 
 
-def _names(owner: Owner) -> tuple[str, str]:
-    return cleaned(owner.tenant), cleaned(owner.user)
+def owner_of(tenant: Any, user: Any, kind: Any) -> Owner:
+    """Return an owner by the columns of its row."""
+    return Owner(tenant=str(tenant), user=str(user), kind=kind)
+
+
+def _names(owner: Owner) -> tuple[str, str, str]:
+    return cleaned(owner.tenant), cleaned(owner.user), owner.kind

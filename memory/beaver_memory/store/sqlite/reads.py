@@ -50,7 +50,7 @@ def damaged_places(
 
     A damaged row does not tell its store, so only a reader of all stores gets any.
     """
-    if not owners or {*filters.stores} != {*Store}:
+    if not owners or {*filters.view.stores} != {*Store}:
         return {}
     looked_up = (
         (id_, key, connection.execute(_SQL["moment_in_index"], (*key, id_)).get)

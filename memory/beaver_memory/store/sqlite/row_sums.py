@@ -27,15 +27,15 @@ def register(connection: apsw.Connection) -> None:
 def _found(*values: Any) -> int | None:
     """Return the checksum of a memory, `None` of a damaged one."""
     try:
-        found = memory_checksum(Owner(tenant=values[0], user=values[1]), values[2:])
-    except (DamagedRow, TypeError):
+        found = memory_checksum(Owner(tenant=values[0], user=values[1], kind=values[2]), values[3:])
+    except (DamagedRow, TypeError, ValueError):
         return None
     # A damaged moment makes a number that no checksum is.
     return found if found == _stored(found) else None
 
 
-def _texts(tenant: str, user: str, *values: str | bytes | int) -> int:
-    return texts_checksum(Owner(tenant=tenant, user=user), *values)
+def _texts(tenant: str, user: str, kind: Any, *values: str | bytes | int) -> int:
+    return texts_checksum(Owner(tenant=tenant, user=user, kind=kind), *values)
 
 
 def _touched(checksum: int, before: int | None, after: int) -> int:

@@ -44,7 +44,7 @@ def conditions(filters: Filters) -> Conditions:
     return Conditions(
         sql=" AND ".join(sql for sql, _ in parts),
         params=tuple(value for _, values in parts for value in values),
-        stores=tuple(str(each) for each in filters.stores),
+        stores=tuple(str(each) for each in filters.view.stores),
         ways=_ways(filters),
     )
 
@@ -53,7 +53,7 @@ _Part = tuple[str, tuple[Any, ...]]
 
 
 def _columns(filters: Filters) -> list[_Part]:
-    parts = [("o.store", tuple(str(each) for each in filters.stores))]
+    parts = [("o.store", tuple(str(each) for each in filters.view.stores))]
     parts += [("o.type", filters.types), ("o.scope", filters.scopes), ("o.source", filters.sources)]
     # Without a store no memory is visible; the others are no condition when they are empty.
     return [_among(column, values) for column, values in parts if values or column == "o.store"]
@@ -70,21 +70,21 @@ def marks(count: int) -> str:
 
 def _nearness(filters: Filters) -> list[_Part]:
     parts: list[_Part] = []
-    if filters.project:
-        parts.append(("(o.scope = 'global' OR o.project IN ('', ?))", (cleaned(filters.project),)))
-    if filters.session:
-        parts.append(("(o.scope <> 'session' OR o.session = ?)", (cleaned(filters.session),)))
-    if filters.agent:
-        parts.append(("o.agent IN ('', ?)", (cleaned(filters.agent),)))
+    if filters.view.place is not None:
+        parts.append(("(o.scope = 'global' OR o.project = ?)", (filters.view.place,)))
+    if filters.view.session:
+        parts.append(("(o.scope <> 'session' OR o.session = ?)", (cleaned(filters.view.session),)))
+    if filters.view.agent:
+        parts.append(("o.agent IN ('', ?)", (cleaned(filters.view.agent),)))
     return parts
 
 
 def _times(filters: Filters) -> list[_Part]:
-    then = micros(filters.as_of or filters.now)
+    then = micros(filters.as_of or filters.view.now)
     parts: list[_Part] = []
     if not filters.lapsed:
         parts += [
-            ("(o.expires_at IS NULL OR o.expires_at > ?)", (micros(filters.now),)),
+            ("(o.expires_at IS NULL OR o.expires_at > ?)", (micros(filters.view.now),)),
             ("(o.valid_from IS NULL OR o.valid_from <= ?)", (then,)),
             ("(o.valid_until IS NULL OR o.valid_until > ?)", (then,)),
         ]

@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from beaver_memory.errors import StoreError
-from beaver_memory.filters import Filters
+from beaver_memory.filters import Filters, every_memory
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import usable
@@ -39,6 +39,7 @@ from beaver_memory.store.sqlite.sqlite_vec import VecTables
 from beaver_memory.store.sqlite.turn_queue import SqliteTurnQueue
 from beaver_memory.store.sqlite.version_cache import VersionCache
 from beaver_memory.texts import micros
+from beaver_memory.views import Project, stored
 from beaver_toolkit.sqlite.errors import UNWRITABLE
 from beaver_toolkit.sqlite.files import drop_backups
 from beaver_toolkit.sqlite.losses import drop_damaged_logs, losses_of, remedy
@@ -195,7 +196,7 @@ class SqliteStore:
 
     def drop_evidence(self, owner: Owner, turns: Collection[str], *, now: datetime) -> int:
         """Erase the excerpts of turns from all memories of an owner that rest on them; return how many had one."""
-        every = Filters(owners=(owner,), lapsed=True, now=now)
+        every = every_memory([owner], now)
         # A transaction that meets an unreadable row can write nothing any more.
         with self._seen(every) as (connection, owners):
             ids = update.resting_on(connection, owners, turns)
@@ -214,7 +215,7 @@ class SqliteStore:
         """Return the visible history of a visible memory, oldest first; changes in hidden stores are left out."""
         with self._seen(filters) as (connection, owners):
             found = reads.visible(connection, owners, [id_], filters)
-            return reads.history(connection, owners, found[id_], filters.stores) if found else []
+            return reads.history(connection, owners, found[id_], filters.view.stores) if found else []
 
     # --- People and sessions ------------------------------------------------------------------------------------
 
@@ -349,29 +350,28 @@ class SqliteStore:
             owners = self._connector.owners.those_of(connection, [owner])
             return versions.ids(connection, owners, scopes) if owners else []
 
-    def owners(self) -> list[Owner]:
-        """Return the owners that have memories."""
+    def owners(self, tenant: str | None) -> list[Owner]:
+        """Return the owners that have memories, of a tenant or of all."""
         with self._connector.reading() as connection:
-            return live_owners(connection)
+            return live_owners(connection, tenant)
 
     def known_owners(self) -> list[Owner]:
         """Return all owners, those too whose memories are all forgotten."""
         with self._connector.reading() as connection:
             return list(owners(connection).values())
 
-    def unembedded(self, owner: Owner, model: str, *, limit: int) -> list[tuple[int, str]]:
-        """Return ids and texts of live memories that have no embedding by `model`, newest first."""
+    def unembedded(self, owner: Owner, model: str, project: Project, *, limit: int) -> list[tuple[int, str]]:
+        """Return ids and texts of the memories that `pending` counts, newest first."""
         self._begin(model)
         with self._connector.reading() as connection:
             owners = self._connector.owners.those_of(connection, [owner])
             which = embeddings.model_number(connection, model) or 0
-            return embeddings.missing(connection, owners, which, limit) if owners else []
+            return embeddings.missing(connection, owners, which, stored(project), limit) if owners else []
 
-    def pending(self, owner: Owner | None, model: str) -> int:
-        """Return how many live memories have no embedding by `model`, of one owner or of all."""
-        with self._connector.reading() as connection:
-            key = None if owner is None else self._connector.owners.find(connection, owner) or NO_OWNER
-            return embeddings.pending(connection, key, embeddings.model_number(connection, model))
+    def pending(self, owner: Owner, model: str, project: Project) -> int:
+        """Return how many live memories of an owner in a project have no embedding by `model`."""
+        with self._owned(owner) as (connection, key):
+            return embeddings.pending(connection, key, embeddings.model_number(connection, model), stored(project))
 
     def put_vectors(
         self, owner: Owner, model: str, vectors: Sequence[tuple[int, bytes]], *, texts: Mapping[int, str] | None = None
@@ -413,13 +413,13 @@ class SqliteStore:
 
     # --- The whole store ----------------------------------------------------------------------------------------
 
-    def stats(self) -> Mapping[str, Any]:
-        """Return figures: memories by store and type, embeddings by model, bytes on disk."""
+    def stats(self, tenant: str | None) -> Mapping[str, Any]:  # noqa: ARG002 - a file is counted whole
+        """Return figures of the file: memories by store and type, embeddings by model, bytes on disk."""
         with self._connector.reading() as connection:
             return integrity.stats(connection, self._connector.path)
 
-    def check(self, *, shift: int = 0) -> list[str]:
-        """Return the problems of the store, one sentence each, with `shift` added to ids; none if it is whole."""
+    def check(self, tenant: str | None, *, shift: int = 0) -> list[str]:  # noqa: ARG002 - a file is checked whole
+        """Return the problems of the file, one sentence each, with `shift` added to ids; none if it is whole."""
         try:
             with self._connector.writing() as connection:
                 found = integrity.problems(connection, self._damage, shift=shift)
@@ -462,7 +462,7 @@ class SqliteStore:
 
     def _visible_owners(self, connection: apsw.Connection, filters: Filters) -> TenantOwners:
         """Return the visible owners; none if the filters allow no store."""
-        return self._connector.owners.those_of(connection, filters.owners if filters.stores else ())
+        return self._connector.owners.those_of(connection, filters.view.owners if filters.view.stores else ())
 
     @contextlib.contextmanager
     def _owned(self, owner: Owner) -> Iterator[tuple[apsw.Connection, OwnerKey]]:

@@ -9,7 +9,7 @@ from beaver_memory.records import Owner, QueuedSession
 from beaver_memory.store.bounds import bounded
 from beaver_memory.store.sqlite import captures
 from beaver_memory.store.sqlite.connections import Connector
-from beaver_memory.store.sqlite.owners import NO_OWNER
+from beaver_memory.store.sqlite.owners import NO_OWNER, owner_of
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.turn_queue import (
     QueuedTurn,
@@ -21,6 +21,7 @@ from beaver_memory.store.turn_queue import (
     values_of,
 )
 from beaver_memory.texts import cleaned, micros, micros_or_none
+from beaver_memory.views import Project, Reach, stored
 
 _SQL = sqlite_queries("turn_queue")
 
@@ -42,15 +43,15 @@ class SqliteTurnQueue:
             connection.execute(_SQL["put"], {"tenant": tenant, "owner": owner} | values_of(turn))
             return connection.changes() > 0
 
-    def sessions(self, now: datetime, *, limit: int, before: datetime | None = None) -> list[QueuedSession]:
+    def sessions(
+        self, now: datetime, reach: Reach, *, limit: int, before: datetime | None = None
+    ) -> list[QueuedSession]:
         """Return sessions whose turns are due, the oldest first."""
-        given = due_values(now, before) | {"limit": bounded(limit)}
+        given = due_values(now, before) | _tenant(reach.tenant) | _project(reach.project) | {"limit": bounded(limit)}
         with self._connector.reading() as connection:
             return [
-                QueuedSession(
-                    owner=Owner(tenant=tenant, user=user), session=session, project=project, agent=agent, store=store
-                )
-                for tenant, user, session, project, agent, store in connection.execute(_SQL["sessions"], given)
+                QueuedSession(owner=owner_of(*names), session=session, project=project, agent=agent, store=store)
+                for *names, session, project, agent, store in connection.execute(_SQL["sessions"], given)
             ]
 
     def claim(self, place: QueuedSession, now: datetime, *, limit: int) -> list[QueuedTurn]:
@@ -80,28 +81,31 @@ class SqliteTurnQueue:
                 row = (micros_or_none(until), cleaned(error), *key, each.key, each.attempts)
                 connection.execute(_SQL["postpone"], row)
 
-    def owners(self) -> list[Owner]:
-        """Return the owners of waiting turns."""
+    def owners(self, tenant: str | None) -> list[Owner]:
+        """Return the owners of waiting turns, of a tenant or of all."""
         with self._connector.reading() as connection:
-            return [Owner(tenant=tenant, user=user) for tenant, user in connection.execute(_SQL["owners"])]
+            rows = connection.execute(_SQL["owners"], _tenant(tenant))
+            return [owner_of(*names) for names in rows]
 
-    def waiting(self, owner: Owner, *, limit: int) -> list[QueuedTurn]:
-        """Return the turns of an owner, in order."""
+    def waiting(self, owner: Owner, project: Project, *, limit: int) -> list[QueuedTurn]:
+        """Return the turns of an owner in a project, in order."""
         with self._connector.reading() as connection:
-            key = self._connector.owners.find(connection, owner) or NO_OWNER
-            return [turn_of(owner, row) for row in connection.execute(_SQL["waiting"], (*key, bounded(limit)))]
+            tenant, number = self._connector.owners.find(connection, owner) or NO_OWNER
+            given = {"tenant": tenant, "owner": number, "limit": bounded(limit)} | _project(project)
+            return [turn_of(owner, row) for row in connection.execute(_SQL["waiting"], given)]
 
-    def retry(self, owner: Owner, now: datetime, key: str = "") -> int:
-        """Make the parked turns of an owner due; return their number."""
-        return self._changed("retry", owner, now=micros(now), key=cleaned(key))
+    def retry(self, owner: Owner, project: Project, now: datetime, key: str = "") -> int:
+        """Make the parked turns of an owner in a project due; return their number."""
+        return self._changed("retry", owner, now=micros(now), key=cleaned(key), **_project(project))
 
     def drop(self, owner: Owner, key: str) -> bool:
         """Erase a turn; return whether it was there."""
         return self._erased("drop", owner, key=cleaned(key)) > 0
 
-    def erase(self, owner: Owner, session: str | None = None) -> int:
-        """Erase the turns of an owner; return their number."""
-        return self._erased("erase", owner, one_session=session is not None, session=cleaned(session or ""))
+    def erase(self, owner: Owner, project: Project, session: str | None = None) -> int:
+        """Erase the turns of an owner in a project; return their number."""
+        given = {"one_session": session is not None, "session": cleaned(session or "")}
+        return self._erased("erase", owner, **given, **_project(project))
 
     def _erased(self, name: str, owner: Owner, **values: object) -> int:
         gone = self._changed(name, owner, **values)
@@ -114,6 +118,14 @@ class SqliteTurnQueue:
             tenant, number = self._connector.owners.find(connection, owner) or NO_OWNER
             connection.execute(_SQL[name], {"tenant": tenant, "owner": number, **values})
             return int(connection.changes())
+
+
+def _tenant(name: str | None) -> dict[str, str | None]:
+    return {"tenant": None if name is None else cleaned(name)}
+
+
+def _project(project: Project) -> dict[str, str | None]:
+    return {"project": stored(project)}
 
 
 def count_parked(connection: apsw.Connection) -> int:

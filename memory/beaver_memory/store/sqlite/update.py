@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 import attrs
 
-from beaver_memory.filters import Filters
+from beaver_memory.filters import Filters, every_memory
 from beaver_memory.records import Memory, Owner
 from beaver_memory.store.changes import changed, columns
 from beaver_memory.store.checksums import change_checksum
@@ -93,7 +93,7 @@ def forget(
 
 def _release(connection: apsw.Connection, owners: TenantOwners, gone: Collection[int], now: datetime) -> None:
     """Let no memory name a forgotten one."""
-    every = Filters(owners=tuple(owners.names.values()), lapsed=True, now=now)
+    every = every_memory(owners.names.values(), now)
     named = (owners.tenant, json.dumps([*gone]))
     for link, statement in _LINKED.items():
         linked: list[tuple[Any, ...]] = connection.execute(_SQL[statement], named).fetchall()

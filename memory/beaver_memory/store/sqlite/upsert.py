@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 import attrs
 
-from beaver_memory.filters import Filters
+from beaver_memory.filters import Filters, every_memory
 from beaver_memory.records import Kept, NewMemory
 from beaver_memory.store.changes import view_of
 from beaver_memory.store.fingerprint import hash_of
@@ -27,7 +27,7 @@ def remember(connection: apsw.Connection, book: OwnerNumbers, item: Analysed, no
     owner = book.give(connection, new.owner)
     there = _same(connection, new, owner, now)
     whose = TenantOwners(owner[0], {owner[1]: new.owner}, book.damage)
-    filters = Filters(owners=(new.owner,), lapsed=True, now=now)
+    filters = every_memory([new.owner], now)
     # A damaged memory is never shown, so it is not the same one.
     if there is None or not visible(connection, whose, [there[0]], filters):
         (id_,) = inserts.add(connection, book, [item], now)
@@ -52,7 +52,7 @@ def supersede(
     """Add a memory and end others, within one transaction; see `MemoryStore.supersede`."""
     kept = remember(connection, book, item, now, mention=True)
     seen = view_of(item, filters)
-    whose = book.those_of(connection, seen.owners if seen.stores else ())
+    whose = book.those_of(connection, seen.view.owners if seen.view.stores else ())
     fields = {"valid_until": at, "superseded_by": kept.id}
     ended = tuple(
         id_

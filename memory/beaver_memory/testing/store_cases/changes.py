@@ -9,6 +9,7 @@ import attrs
 from beaver_memory.records import Change, Owner, Store
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, holds, looking, new, raises, titles, using
+from beaver_memory.views import ALL_PROJECTS
 
 LATER = NOW + timedelta(minutes=5)
 
@@ -75,7 +76,7 @@ def change_of_what_it_says(open_store: OpenStore) -> None:
         row = store.changed(Owner(), 0, limit=9)[0]
         agree((b"new f", 2), (row.terms, row.length))
         agree([], store.vectors(Owner(), "m", 0, limit=9), "the embedding of the old text")
-        agree([(id_, "new\nf")], store.unembedded(Owner(), "m", limit=9), "what is to be embedded")
+        agree([(id_, "new\nf")], store.unembedded(Owner(), "m", ALL_PROJECTS, limit=9), "what is to be embedded")
 
 
 def an_embedding_stays(open_store: OpenStore) -> None:
@@ -85,7 +86,7 @@ def an_embedding_stays(open_store: OpenStore) -> None:
         store.put_vectors(Owner(), "m", [(id_, b"1")])
         store.change(id_, looking(), event="UPDATE", now=LATER, tags=("t",), keywords=("k",), terms=b"k", length=3)
         agree([b"1"], [row.data for row in store.vectors(Owner(), "m", 0, limit=9)])
-        agree([], store.unembedded(Owner(), "m", limit=9))
+        agree([], store.unembedded(Owner(), "m", ALL_PROJECTS, limit=9))
 
 
 def changed_to_the_same(open_store: OpenStore) -> None:
@@ -140,7 +141,7 @@ def moved_in_time(open_store: OpenStore) -> None:
     with using(open_store) as store:
         fields: dict[str, Any] = {"tags": ("a",), "related_people": ("Ann",), "related_files": ("x/y",)}
         first, _ = store.add([new("moved", at=1, **fields), new("other", at=2)], now=NOW)
-        store.unembedded(Owner(), "m", limit=1)
+        store.unembedded(Owner(), "m", ALL_PROJECTS, limit=1)
         after = {"tags": ("b",), "related_people": ("Bob",), "related_files": ("z/y",), "store": Store.SHARED}
         store.change(first, looking(), event="UPDATE", now=LATER, created_at=NOW + timedelta(minutes=3), **after)
         agree(["moved", "other"], titles(store.recent(looking(), limit=9)))
@@ -150,8 +151,8 @@ def moved_in_time(open_store: OpenStore) -> None:
         agree([], titles(store.recent(looking(file="x"), limit=9)))
         agree(["moved"], titles(store.recent(looking(file="z", stores=(Store.SHARED,)), limit=9)))
         agree(["Bob"], [person.name for person in store.people(looking(), query="", limit=9)])
-        agree(["moved", "other"], [text for _, text in store.unembedded(Owner(), "m", limit=9)])
-        agree([], store.check())
+        agree(["moved", "other"], [text for _, text in store.unembedded(Owner(), "m", ALL_PROJECTS, limit=9)])
+        agree([], store.check(None))
 
 
 CASES = (

@@ -5,10 +5,12 @@ from datetime import timedelta
 from typing import Any
 
 from beaver_memory.filters import Filters
-from beaver_memory.records import Memory, Owner, Store
+from beaver_memory.records import Memory, Owner, QueuedSession, Store
 from beaver_memory.store.protocol import Analysed, SingleStore
-from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, as_stored, looking, new, using
+from beaver_memory.store.turn_queue import QueuedTurn
+from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, as_stored, looking, new, titles, using
 from beaver_memory.testing.store_cases.reference import may_be_seen
+from beaver_memory.views import ALL_PROJECTS
 
 ANN, BOB, OTHER = Owner(user="ann"), Owner(user="bob"), Owner(tenant="other", user="ann")
 NOBODY = Owner(user="nobody")
@@ -42,6 +44,7 @@ FILTERS: tuple[dict[str, Any], ...] = (
     {"scopes": ("session",)},
     {"scopes": ("global", "project")},
     {"project": "p"},
+    {"project": None},
     {"session": "s1"},
     {"agent": "x"},
     {"sources": ("user",)},
@@ -91,7 +94,7 @@ def filters_alone_and_in_pairs(open_store: OpenStore) -> None:
         for number, (one, other) in enumerate(itertools.combinations_with_replacement(FILTERS, 2)):
             # A pair has the owners of the filter that names them.
             fields: dict[str, Any] = {"owners": _OWNERS, "now": NOW} | one | other
-            filters, about = Filters(**fields), f"{one} and {other}"
+            filters, about = looking(**fields), f"{one} and {other}"
             wanted = [memory for memory in everything if may_be_seen(memory, filters)]
             wanted.sort(key=lambda memory: (memory.created_at, memory.id), reverse=True)
             for question in _QUESTIONS if one is other else (_QUESTIONS[number % len(_QUESTIONS)],):
@@ -155,9 +158,27 @@ def owners_are_apart(open_store: OpenStore) -> None:
         agree([first], [row.id for row in store.changed(one, 0, limit=9)], "changed")
         agree([first], [row.id for row in store.vectors(one, "m", 0, limit=9)], "vectors")
         agree([], store.vectors(other, "m", 0, limit=9), "vectors of the other one")
-        agree([second], [id_ for id_, _ in store.unembedded(other, "m", limit=9)], "unembedded")
+        agree([second], [id_ for id_, _ in store.unembedded(other, "m", ALL_PROJECTS, limit=9)], "unembedded")
         agree((1, 1, 0), (store.count(one), store.count(other), store.count(NOBODY)), "count")
-        agree([one, other], store.owners(), "owners")
+        agree([one, other], store.owners(None), "owners")
 
 
-CASES = (filters_alone_and_in_pairs, a_hidden_memory_is_hidden_everywhere, owners_are_apart)
+def a_user_and_a_space(open_store: OpenStore) -> None:
+    """A user and a space of the same name are two owners, in memories, waiting turns and marks of forgotten texts."""
+    user, space = Owner(tenant="a", user="team"), Owner(tenant="a", user="team", kind="space")
+    with using(open_store) as store:
+        ids = store.add([new("of the user", owner=user), new("of the space", owner=space)], now=NOW)
+        for owner, title in ((user, "of the user"), (space, "of the space")):
+            agree([title], titles(store.get(ids, looking(owners=(owner,)))), "get")
+            agree([owner], [memory.owner for memory in store.recent(looking(owners=(owner,)), limit=9)], "recent")
+            agree(1, store.count(owner), "count")
+        agree([user, space], store.owners("a"), "owners")
+        store.mark_forgotten(user, ["gone"])
+        agree(({"gone"}, set()), (store.forgotten(user, ["gone"]), store.forgotten(space, ["gone"])), "forgotten")
+        store.queue.put(QueuedTurn(place=QueuedSession(owner=space), turn="t", content="{}", queued_at=NOW))
+        agree([space], store.queue.owners("a"), "owners of turns")
+        agree([], store.queue.waiting(user, ALL_PROJECTS, limit=9), "turns of the user")
+        agree([], store.check(None), "check")
+
+
+CASES = (filters_alone_and_in_pairs, a_hidden_memory_is_hidden_everywhere, owners_are_apart, a_user_and_a_space)

@@ -10,6 +10,7 @@ from beaver_memory.records import CaptureSpend, Owner, QueuedSession, SessionSum
 from beaver_memory.store.protocol import IndexRow, SingleStore
 from beaver_memory.store.turn_queue import QueuedTurn
 from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, holds, looking, new, titles, using
+from beaver_memory.views import ALL_PROJECTS
 
 LATER = NOW + timedelta(minutes=5)
 
@@ -62,12 +63,12 @@ def no_embedding_of_the_forgotten(open_store: OpenStore) -> None:
     """An embedding that arrives after its memory was forgotten is not stored, and not requested either."""
     with using(open_store) as store:
         gone, left = store.add([new("gone"), new("left")], now=NOW)
-        agree(2, len(store.unembedded(Owner(), "m", limit=9)))
+        agree(2, len(store.unembedded(Owner(), "m", ALL_PROJECTS, limit=9)))
         store.forget([gone], looking(), now=LATER)
-        agree([(left, "left")], store.unembedded(Owner(), "m", limit=9))
+        agree([(left, "left")], store.unembedded(Owner(), "m", ALL_PROJECTS, limit=9))
         store.put_vectors(Owner(), "m", [(gone, b"1"), (left, b"2"), (left + 9, b"3"), (2**70, b"4")])
         agree([(left, b"2")], [(row.id, row.data) for row in store.vectors(Owner(), "m", 0, limit=9)])
-        agree([], store.check())
+        agree([], store.check(None))
 
 
 def what_has_lapsed_is_forgotten(open_store: OpenStore) -> None:
@@ -80,7 +81,7 @@ def what_has_lapsed_is_forgotten(open_store: OpenStore) -> None:
         agree(["expired", "superseded"], titles(store.get(ids, looking(lapsed=True))[:2]), "get")
         agree(ids[:2], store.forget([*ids[:2], ids[3]], looking(lapsed=True), now=LATER), "forget")
         agree(["live"], titles(store.get(ids, looking(lapsed=True))), "what is left")
-        agree([], store.check())
+        agree([], store.check(None))
 
 
 def counted_in_each_place(open_store: OpenStore) -> None:
@@ -127,7 +128,7 @@ def excerpts_of_turns(open_store: OpenStore) -> None:
         agree([second], [row.id for row in store.vectors(ann, "m", 0, limit=9)], "vectors")
         counts = store.footprint([first, second], tenant="")
         agree((0, 0), (counts["evidence"], counts["history"]), "footprint")
-        agree([], store.check())
+        agree([], store.check(None))
 
 
 def counted_for_an_owner(open_store: OpenStore) -> None:
@@ -146,7 +147,7 @@ def counted_for_an_owner(open_store: OpenStore) -> None:
         agree(dict.fromkeys(_PLACES, 1), _held(store, ann), "before")
         store.forget(store.ids(ann), looking(owners=(ann,)), now=LATER)
         agree({"summaries", "waiting turns", *_RECORDS}, {*_held(store, ann)}, "after forgetting")
-        store.queue.erase(ann)
+        store.queue.erase(ann, ALL_PROJECTS)
         store.drop_summaries(ann)
         store.drop_capture_records(ann)
         agree({}, _held(store, ann), "after all")
@@ -218,7 +219,7 @@ def dropped_owner(open_store: OpenStore) -> None:
         both = looking(owners=(ann, Owner()))
         agree([later], store.matching([Pattern(text="later words")], both, limit=9), "the word index")
         agree(["left", "later words"], titles(store.get([left, later], both)), "get")
-        agree([], store.check())
+        agree([], store.check(None))
 
 
 def _sessions(store: SingleStore, owner: Owner) -> list[str]:

@@ -8,6 +8,7 @@ from beaver_memory.records import Owner
 from beaver_memory.store.protocol import Analysed, IndexRow, SingleStore
 from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, holds, looking, new, using
 from beaver_memory.testing.store_cases.memories import FULL
+from beaver_memory.views import ALL_PROJECTS
 
 ME = Owner()
 
@@ -106,11 +107,11 @@ def embeddings_by_model(open_store: OpenStore) -> None:
     """Embeddings of two models coexist; another one by the same model replaces the first."""
     with using(open_store) as store:
         ids = store.add([new("a", at=1), new("b", at=3), new("c", at=2)], now=NOW)
-        agree([(ids[1], "b"), (ids[2], "c")], store.unembedded(ME, "m", limit=2), "newest first")
+        agree([(ids[1], "b"), (ids[2], "c")], store.unembedded(ME, "m", ALL_PROJECTS, limit=2), "newest first")
         store.put_vectors(ME, "m", [(ids[0], b"a1"), (ids[1], b"b1")])
         store.put_vectors(ME, "n", [(ids[0], b"other")])
-        agree([(ids[2], "c")], store.unembedded(ME, "m", limit=9))
-        agree([ids[1], ids[2]], [id_ for id_, _ in store.unembedded(ME, "n", limit=9)])
+        agree([(ids[2], "c")], store.unembedded(ME, "m", ALL_PROJECTS, limit=9))
+        agree([ids[1], ids[2]], [id_ for id_, _ in store.unembedded(ME, "n", ALL_PROJECTS, limit=9)])
         first = store.vectors(ME, "m", 0, limit=1)
         agree([(ids[0], b"a1")], [(row.id, row.data) for row in first])
         store.put_vectors(ME, "m", [(ids[0], b"a2")])
@@ -120,17 +121,17 @@ def embeddings_by_model(open_store: OpenStore) -> None:
         agree(2, store.drop_vectors("m"), "drop_vectors")
         agree(([], 0), (store.vectors(ME, "m", 0, limit=9), store.last_vector(ME, "m")))
         agree([b"other"], [row.data for row in store.vectors(ME, "n", 0, limit=9)])
-        agree(3, len(store.unembedded(ME, "m", limit=9)), "what the dropped model has to do")
+        agree(3, len(store.unembedded(ME, "m", ALL_PROJECTS, limit=9)), "what the dropped model has to do")
 
 
 def embeddings_of_new_memories(open_store: OpenStore) -> None:
     """A memory that is added while a model is in use waits for its embedding by that model."""
     with using(open_store) as store:
-        agree([], store.unembedded(ME, "m", limit=9))
+        agree([], store.unembedded(ME, "m", ALL_PROJECTS, limit=9))
         (id_,) = store.add([new("title", narrative="story", facts=("fact",), summary="no", keywords=("no",))], now=NOW)
-        agree([(id_, "title\nstory\nfact")], store.unembedded(ME, "m", limit=9))
+        agree([(id_, "title\nstory\nfact")], store.unembedded(ME, "m", ALL_PROJECTS, limit=9))
         store.put_vectors(ME, "m", [(id_, b"1")])
-        agree([], store.unembedded(ME, "m", limit=9))
+        agree([], store.unembedded(ME, "m", ALL_PROJECTS, limit=9))
 
 
 def embeddings_by_id(open_store: OpenStore) -> None:
@@ -174,34 +175,50 @@ def versions_of_owners(open_store: OpenStore) -> None:
 
 
 def pending_by_model(open_store: OpenStore) -> None:
-    """The memories without an embedding are counted, of one owner or of all; by an unused model all are without."""
+    """The memories of an owner without an embedding are counted; by an unused model all are without."""
     you = Owner(user="u")
     with using(open_store) as store:
         ids = store.add([new("a"), new("b")], now=NOW)
         store.add([new("c", owner=you)], now=NOW)
-        everywhere = (None, ME, you, Owner(user="nobody"))
-        agree([3, 2, 1, 0], [store.pending(owner, "m") for owner in everywhere])
+        each = (ME, you, Owner(user="nobody"))
+        agree([2, 1, 0], [store.pending(owner, "m", ALL_PROJECTS) for owner in each])
         store.put_vectors(ME, "m", [(ids[0], b"1")])
-        agree([2, 1, 1, 0], [store.pending(owner, "m") for owner in everywhere])
-        agree(3, store.pending(None, "n"), "another model")
+        agree([1, 1, 0], [store.pending(owner, "m", ALL_PROJECTS) for owner in each])
+        agree(2, store.pending(ME, "n", ALL_PROJECTS), "another model")
         store.change(ids[0], looking(), event="UPDATE", now=NOW, title="d", terms=b"d", length=1)
         store.forget([ids[1]], looking(), now=NOW)
-        agree([2, 1, 1, 0], [store.pending(owner, "m") for owner in everywhere], "a new text, and one that is gone")
+        agree(
+            [1, 1, 0], [store.pending(owner, "m", ALL_PROJECTS) for owner in each], "a new text, and one that is gone"
+        )
         store.drop_vectors("m")
-        agree(2, store.pending(None, "m"), "a model that was dropped")
+        agree(1, store.pending(ME, "m", ALL_PROJECTS), "a model that was dropped")
+
+
+def embeddings_of_a_project(open_store: OpenStore) -> None:
+    """A project embeds its own memories and the global ones; outside of any project only these are embedded."""
+    with using(open_store) as store:
+        mine, theirs = (new(f"of {name}", scope="project", project=name) for name in ("mine", "theirs"))
+        ids = store.add([mine, theirs, new("everywhere")], now=NOW)
+        wanted = {"mine": ["everywhere", "of mine"], "theirs": ["everywhere", "of theirs"], None: ["everywhere"]}
+        for project, texts in wanted.items():
+            agree(texts, sorted(text for _, text in store.unembedded(ME, "m", project, limit=9)), f"of {project}")
+            agree(len(texts), store.pending(ME, "m", project), f"pending of {project}")
+        agree(3, len(store.unembedded(ME, "m", ALL_PROJECTS, limit=9)), "of all projects")
+        store.put_vectors(ME, "m", [(ids[0], b"1"), (ids[2], b"3")])
+        agree([0, 1, 0], [store.pending(ME, "m", project) for project in wanted], "what is left")
 
 
 def embeddings_of_texts_that_have_changed(open_store: OpenStore) -> None:
     """An embedding of an earlier text is not stored, and the memory waits for another one."""
     with using(open_store) as store:
         ids = store.add([new("a"), new("b", narrative="long"), new("c")], now=NOW)
-        texts = dict(store.unembedded(ME, "m", limit=9))
+        texts = dict(store.unembedded(ME, "m", ALL_PROJECTS, limit=9))
         with using(open_store) as other:
             other.change(ids[0], looking(), event="UPDATE", now=NOW, title="d", terms=b"d", length=1)
             other.change(ids[1], looking(), event="PIN", now=NOW, pinned=True)
         store.put_vectors(ME, "m", [(id_, b"v") for id_ in ids[:2]], texts=texts)
         agree([ids[1]], [row.id for row in store.vectors(ME, "m", 0, limit=9)], "what says the same is kept")
-        agree({ids[0]: "d", ids[2]: "c"}, dict(store.unembedded(ME, "m", limit=9)))
+        agree({ids[0]: "d", ids[2]: "c"}, dict(store.unembedded(ME, "m", ALL_PROJECTS, limit=9)))
 
 
 def embeddings_of_other_terms(open_store: OpenStore) -> None:
@@ -216,8 +233,8 @@ def embeddings_of_other_terms(open_store: OpenStore) -> None:
         store.change(ids[0], looking(), event="UPDATE", now=NOW, tags=("x",), terms=b"x", length=1)
         newer = [store.vectors(ME, model, version, limit=9) for model, version in zip("mn", known, strict=True)]
         agree([[(ids[0], b"v")], [(ids[0], b"w")]], [[(row.id, row.data) for row in rows] for rows in newer])
-        agree([1, 0], [len(store.unembedded(ME, model, limit=9)) for model in "nm"], "what waits")
-        agree([], store.check())
+        agree([1, 0], [len(store.unembedded(ME, model, ALL_PROJECTS, limit=9)) for model in "nm"], "what waits")
+        agree([], store.check(None))
 
 
 def identity_and_numbers(open_store: OpenStore) -> None:
@@ -227,7 +244,7 @@ def identity_and_numbers(open_store: OpenStore) -> None:
         ids = store.add([new("a", type="fact"), new("b", store="shared"), new("c", owner=Owner(user="u"))], now=NOW)
         store.put_vectors(ME, "m", [(ids[0], b"1")])
         store.forget([ids[1]], looking(), now=NOW)
-        found = dict(store.stats())
+        found = dict(store.stats(None))
         holds(found.pop("bytes") > 0)
         wanted = {
             "memories": 2,
@@ -238,9 +255,9 @@ def identity_and_numbers(open_store: OpenStore) -> None:
             "embeddings": {"m": 1},
         }
         agree(wanted, found)
-        agree([], store.check())
+        agree([], store.check(None))
     with using(open_store) as store:
-        agree((identity, 2, [ME, Owner(user="u")]), (store.identity, store.stats()["memories"], store.owners()))
+        agree((identity, 2, [ME, Owner(user="u")]), (store.identity, store.stats(None)["memories"], store.owners(None)))
         store.close()
         store.close()
 
@@ -257,5 +274,6 @@ CASES = (
     embeddings_of_other_terms,
     versions_of_owners,
     pending_by_model,
+    embeddings_of_a_project,
     identity_and_numbers,
 )

@@ -13,6 +13,7 @@ from beaver_memory.records import Memory, NewMemory
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.protocol import Analysed, SingleStore
 from beaver_memory.store.uids import new_uid
+from beaver_memory.views import ALL_PROJECTS, View
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _LONGEST = 2_000
@@ -90,19 +91,20 @@ def new(title: str, *, at: int | None = None, **fields: Any) -> Analysed:
 
 def as_stored(memory: NewMemory, id_: int) -> Memory:
     """Return the stored form of a memory that was added at `NOW`, and says when it was said."""
-    text = "\n".join(part for part in (memory.title, memory.narrative, *memory.facts) if part)
     return Memory(
         **attrs.asdict(memory, recurse=False),
         id=id_,
         hash=hash_of(memory.title, memory.facts),
-        token_count=estimate_tokens(text),
+        token_count=estimate_tokens(memory.text),
         updated_at=NOW,
     )
 
 
 def looking(**fields: Any) -> Filters:
-    """Return filters, an hour after `NOW` unless they have a time of their own."""
-    return Filters(**({"now": NOW + timedelta(hours=1)} | fields))
+    """Return filters from fields of a view and of conditions; of all projects, an hour after `NOW`, unless given."""
+    given = {"project": ALL_PROJECTS, "now": NOW + timedelta(hours=1)} | fields
+    of_view: dict[str, Any] = {name: value for name, value in given.items() if name in attrs.fields_dict(View)}
+    return Filters(view=View(**of_view), **{name: value for name, value in fields.items() if name not in of_view})
 
 
 def titles(memories: Iterable[Memory]) -> list[str]:

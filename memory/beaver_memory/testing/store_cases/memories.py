@@ -235,7 +235,7 @@ def turns_that_were_captured(open_store: OpenStore) -> None:
             each.mark_captured(owner, turns[:2])
         agree([{*turns[:2]}] * 2, [each.captured(owner, turns) for each in (store, other)])
         agree(set(), store.captured(Owner(user="o"), turns))
-        agree([], store.owners())
+        agree([], store.owners(None))
 
 
 CASES = (

@@ -7,8 +7,8 @@ from beaver_memory.records import Memory
 def may_be_seen(memory: Memory, filters: Filters) -> bool:
     """Return whether filters let a memory through."""
     return (
-        memory.owner in filters.owners
-        and memory.store in filters.stores
+        memory.owner in filters.view.owners
+        and memory.store in filters.view.stores
         and memory.deleted_at is None
         and _fits(memory, filters)
         and _near(memory, filters)
@@ -35,18 +35,18 @@ def _below(path: str, file: str) -> bool:
 
 def _near(memory: Memory, filters: Filters) -> bool:
     return (
-        (not filters.project or memory.scope == "global" or memory.project in {"", filters.project})
-        and (not filters.session or memory.scope != "session" or memory.session == filters.session)
-        and (not filters.agent or memory.agent in {"", filters.agent})
+        (filters.view.place in {None, memory.project} or memory.scope == "global")
+        and (not filters.view.session or memory.scope != "session" or memory.session == filters.view.session)
+        and (not filters.view.agent or memory.agent in {"", filters.view.agent})
     )
 
 
 def _timely(memory: Memory, filters: Filters) -> bool:
-    then, said = filters.as_of or filters.now, memory.created_at
+    then, said = filters.as_of or filters.view.now, memory.created_at
     if said is None:
         return False
     holds = (
-        (memory.expires_at is None or memory.expires_at > filters.now)
+        (memory.expires_at is None or memory.expires_at > filters.view.now)
         and (memory.valid_from is None or memory.valid_from <= then)
         and (memory.valid_until is None or memory.valid_until > then)
     )

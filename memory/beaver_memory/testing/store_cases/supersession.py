@@ -28,7 +28,7 @@ def supersession(open_store: OpenStore) -> None:
         entry = Change(event="DELETE", at=LATER, old=old, new={"valid_until": AT, "superseded_by": kept.id})
         agree([Change(event="ADD", at=NOW), entry], store.history(leeds, looking(lapsed=True)), "history")
         agree([tea, kept.id, york, leeds], [row.id for row in store.changed(Owner(), 0, limit=9)], "new versions")
-        agree([], store.check(), "problems")
+        agree([], store.check(None), "problems")
 
 
 def supersession_by_a_known_memory(open_store: OpenStore) -> None:
@@ -68,7 +68,7 @@ def forgotten_successor(open_store: OpenStore) -> None:
         agree(entry, store.history(leeds, looking(lapsed=True))[-1])
         agree(["Rome"], titles(store.recent(looking(), limit=9)), "what holds")
         agree([leeds, york, rome], store.forget([leeds, york, rome], looking(lapsed=True), now=LATER))
-        agree([], store.check(), "problems")
+        agree([], store.check(None), "problems")
 
 
 def doubt(open_store: OpenStore) -> None:
@@ -84,7 +84,7 @@ def doubt(open_store: OpenStore) -> None:
         entry = Change(event="UPDATE", at=LATER, old={"doubted_by": None}, new={"doubted_by": york})
         agree([Change(event="ADD", at=NOW), entry], store.history(leeds, looking()), "history")
         agree([None, york], [row.doubted_by for row in store.changed(Owner(), 0, limit=9)], "in rows for an index")
-        agree([], store.check(), "problems")
+        agree([], store.check(None), "problems")
 
 
 def forgotten_doubt(open_store: OpenStore) -> None:
@@ -98,7 +98,7 @@ def forgotten_doubt(open_store: OpenStore) -> None:
         agree([None] * 4, [row.doubted_by for row in store.changed(Owner(), 0, limit=9)], "in rows for an index")
         entry = Change(event="UPDATE", at=LATER, old={"doubted_by": york}, new={"doubted_by": None})
         agree(entry, store.history(leeds, looking())[-1], "history")
-        agree([], store.check(), "problems")
+        agree([], store.check(None), "problems")
 
 
 CASES = (

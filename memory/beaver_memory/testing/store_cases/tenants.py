@@ -7,6 +7,7 @@ from beaver_memory.patterns import Pattern
 from beaver_memory.records import Memory, Owner, SessionSummary
 from beaver_memory.store.protocol import Analysed, SingleStore
 from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, looking, new, titles, using
+from beaver_memory.views import ALL_PROJECTS
 
 ACME, BETA, CORP = (Owner(tenant=name, user="ann") for name in ("acme", "beta", "corp"))
 BOB = Owner(tenant="acme", user="bob")
@@ -19,7 +20,7 @@ def ids_and_versions_of_a_tenant(open_store: OpenStore) -> None:
         among_others = _life(store, ACME, between=BETA)
         alone = _life(store, CORP)
         agree(alone, among_others)
-        agree([], store.check())
+        agree([], store.check(None))
 
 
 def versions_of_an_owner(open_store: OpenStore) -> None:
@@ -89,23 +90,22 @@ def writes_with_the_id_of_two_tenants(open_store: OpenStore) -> None:
         agree([None, None], [each.last_accessed_at for each in store.get([id_, next_], theirs)], "recalls")
         agree(["beta"], [person.name for person in store.people(theirs, query="", limit=9)])
         agree([], store.people(looking(owners=(ACME,)), query="", limit=9))
-        agree([], store.check())
+        agree([], store.check(None))
 
 
 def embeddings_of_two_tenants(open_store: OpenStore) -> None:
     """Embeddings of memories with the same id stay apart, and so does what waits to be embedded."""
     with using(open_store) as store:
         id_, next_ = _two_each(store)
-        agree([2, 2], [len(store.unembedded(owner, "m", limit=9)) for owner in (ACME, BETA)])
+        agree([2, 2], [len(store.unembedded(owner, "m", ALL_PROJECTS, limit=9)) for owner in (ACME, BETA)])
         store.put_vectors(ACME, "m", [(id_, b"acme")])
         store.put_vectors(BETA, "m", [(id_, b"beta"), (next_, b"next")])
-        agree([1, 0], [store.pending(owner, "m") for owner in (ACME, BETA)], "pending")
-        agree(1, store.pending(None, "m"), "pending of all")
+        agree([1, 0], [store.pending(owner, "m", ALL_PROJECTS) for owner in (ACME, BETA)], "pending")
         store.forget([id_], looking(owners=(BETA,)), now=LATER)
         agree([(id_, b"acme")], _vectors(store, ACME))
         agree([(next_, b"next")], _vectors(store, BETA))
-        agree([(next_, "acme two")], store.unembedded(ACME, "m", limit=9))
-        agree([], store.check())
+        agree([(next_, "acme two")], store.unembedded(ACME, "m", ALL_PROJECTS, limit=9))
+        agree([], store.check(None))
 
 
 def the_same_text_in_two_tenants(open_store: OpenStore) -> None:
@@ -133,8 +133,8 @@ def several_tenants_at_once(open_store: OpenStore) -> None:
         for owner in (ACME, BETA, BOB):
             mine = [id_ for id_, whose in zip(ids, owners, strict=True) if whose == owner]
             agree(mine, store.ids(owner))
-        agree({ACME, BETA, BOB}, {*store.owners()})
-        agree(5, store.stats()["memories"])
+        agree({ACME, BETA, BOB}, {*store.owners(None)})
+        agree(5, store.stats(None)["memories"])
 
 
 def _life(store: SingleStore, owner: Owner, between: Owner | None = None) -> list[object]:

@@ -6,6 +6,7 @@ from typing import Any
 from beaver_memory.records import LONGEST_TEXT, Owner, SessionSummary
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, holds, looking, new, titles, using
+from beaver_memory.views import ALL_PROJECTS
 
 KEPT = ("é", "e\u0301", "日本語", "😀", "\u202e x", "a\nb\tc", '"\\n"', "%_*'", "\x01\x1f", "\ufeff x", " spaced ")
 
@@ -61,7 +62,7 @@ def what_is_no_text(open_store: OpenStore) -> None:
         agree((good, good, (good,), (good,), good), (found.title, found.narrative, found.facts, found.tags, found.type))
         agree(hash_of(good, (good,)), found.hash)
         agree([good], [person.name for person in store.people(filters, query=bad, limit=9)])
-        agree([(id_, f"{good}\n{good}\n{good}")], store.unembedded(owner, bad, limit=9))
+        agree([(id_, f"{good}\n{good}\n{good}")], store.unembedded(owner, bad, ALL_PROJECTS, limit=9))
         changed = store.change(id_, filters, event=bad, now=NOW, summary=f"{bad}!", tags=(bad, "t"))
         agree((f"{good}!", (good, "t")), changed and (changed.summary, changed.tags))
         agree(good, store.history(id_, filters)[-1].event)
@@ -76,7 +77,7 @@ def long_texts(open_store: OpenStore) -> None:
         (id_,) = store.add([new("long", narrative=text)], now=NOW)
         holds(store.get([id_], looking())[0].narrative == text)
         agree([id_], store.forget([id_], looking(), now=NOW))
-        agree([], store.check())
+        agree([], store.check(None))
 
 
 def moments_at_the_edges(open_store: OpenStore) -> None:

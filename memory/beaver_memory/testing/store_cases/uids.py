@@ -44,7 +44,7 @@ def a_known_uid(open_store: OpenStore) -> None:
         agree(["tea"], titles(store.recent(looking(), limit=9)))
         (other,) = store.add([new("water", uid=UID)], now=LATER)
         holds(store.get([other], looking())[0].uid != UID, "`add` gives a new uid in place of a known one")
-        agree([], store.check(), "problems")
+        agree([], store.check(None), "problems")
     agree(UID, _uids(open_store)[id_])
 
 
@@ -68,7 +68,7 @@ def a_forgotten_uid(open_store: OpenStore) -> None:
         agree([False], store.knows([new("tea", uid=UID)], now=LATER))
         (kept,) = store.remember([new("tea", uid=UID)], now=LATER, mention=True)
         agree(Kept(id=gone + 1, outcome="stored"), kept)
-        agree([], store.check(), "problems")
+        agree([], store.check(None), "problems")
     found = _uids(open_store)
     agree((UID, False), (found[gone], found[kept.id] == UID))
 

@@ -103,8 +103,8 @@ class Curated:
             CuratedError: a file exists and cannot be read; the host's mode decides whether that ends the turn.
         """
         targets = self.service.readable(turn)
-        if left_out := [each.file_name for each in BOTH if each not in targets]:
-            report.decision("trust", "left_out", ", ".join(left_out))
+        for left_out in (each.file_name for each in BOTH if each not in targets):
+            report.decision("trust", "left_out", left_out)
         if not targets:
             return None
         taken = await asyncio.to_thread(self.service.snapshot, turn.user, targets)

@@ -47,7 +47,7 @@ def tell_taken(taken: Taken, report: Report) -> None:
     """Report the entries that the snapshot left out, the edits that it found, and the health of the memory."""
     tell_outside(taken.outside, report)
     for target, count in taken.snapshot.blocked:
-        report.decision("threat", "blocked", f"{count} of {Target(target).file_name}")
+        report.decision("threat", "blocked", f"{Target(target).file_name}:{count}")
     for target, shown, total in taken.snapshot.clipped:
         report.clipped(target.file_name, shown, total)
     for path in taken.unconfirmed:

@@ -73,7 +73,7 @@ class MemoryGatewayService:
         if unsettled is not None:
             await self._flush(compaction.session, report)
         if unsettled == PLANE:
-            report.outcome(PLANE, OutcomeKind.FAILED, why="an earlier turn was not added")
+            report.outcome(PLANE, OutcomeKind.FAILED, reason="earlier_turn")
 
     def _unsettle(self, session: str, plane: str) -> None:
         """Keep that an add or a flush of a session was not confirmed; a missing add outweighs a flush."""
@@ -161,7 +161,7 @@ def _why_not(turn: Turn, *, wanted: bool) -> str:
 
 def _skip_recall(reason: str, turn: Turn, report: Report) -> None:
     if reason == "trust":
-        report.decision(reason, "left_out", f"a turn with trust `{turn.trust}` is neither searched for nor added")
+        report.decision(reason, "left_out", str(turn.trust))
     else:
         report.decision("recall", "skipped", reason)
     report.event("memory_gateway_recall_skipped", reason=reason)

@@ -40,7 +40,7 @@ Step = Callable[[BreakerState], tuple[bool, BreakerState]]
 FILE = "breaker.json"
 LOCK_FILE = ".breaker.lock"
 
-REFUSED = "credentials refused"
+REFUSED = "credentials_refused"
 REASONS = TRANSIENT | {REFUSED}
 """Why a breaker can be open. The rest of the file is never shown, because any program may have written it."""
 

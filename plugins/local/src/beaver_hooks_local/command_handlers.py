@@ -48,14 +48,14 @@ Run = Callable[[LocalMemory, Words, CommandContext, Report], str]
 def status(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
     """Show how many memories the user has, and the current troubles."""
     _alone("status", words)
-    sight = Visibility.of_command(context)
+    sight = Visibility.of_command(context, memory.home)
     # A count of the database covers all stores, so a user who may not see all of them gets none.
     lines = []
     try:
         # A question to the store ends the report of an outage that is over.
         memory.operations.versions(sight.owners)
         if sight.trust is Trust.FULL:
-            figures = memory.operations.inspect(InspectionRequest(owners=sight.owners, figures=False))
+            figures = memory.operations.inspect(InspectionRequest(owners=sight.owners, embeddings=False, figures=False))
             lines = [f"memories: {figures.count:,}", *_queue_line(memory, sight)]
     except StoreError as error:
         lines = [str(error)] if sight.trust is Trust.FULL else []
@@ -64,7 +64,7 @@ def status(memory: LocalMemory, words: Words, context: CommandContext, _report: 
 
 def _queue_line(memory: LocalMemory, sight: Visibility) -> list[str]:
     """Return how many turns of the user could not be captured, if there are such."""
-    parked = sum(each.is_parked for each in memory.operations.turns.waiting(sight.owner))
+    parked = sum(each.is_parked for each in memory.operations.turns.waiting(sight.owner, sight.project))
     return [f"turns that could not be captured: {parked}; see `beaver memory queue`"] if parked else []
 
 
@@ -77,14 +77,14 @@ def list_(memory: LocalMemory, words: Words, context: CommandContext, _report: R
 def active(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
     """Show the memories that the last recall of this session gave the model."""
     _alone("active", words)
-    rows = _active(memory, Visibility.of_command(context), RECENT)
+    rows = _active(memory, Visibility.of_command(context, memory.home), RECENT)
     return "\n".join(map(_row, rows)) or f"This process has recalled nothing in this session. {_ELSEWHERE}"
 
 
 def recent(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
     """Show the newest memories."""
     _alone("recent", words)
-    filters = _filters(memory, Visibility.of_command(context))
+    filters = _filters(memory, Visibility.of_command(context, memory.home))
     return "\n".join(map(_row, _newest(memory, filters, RECENT))) or _empty(filters)
 
 
@@ -116,7 +116,7 @@ def forget(memory: LocalMemory, words: Words, context: CommandContext, report: R
     found = _own(memory, words[0], context, lapsed=True)
     if len(words) == 1:
         return f"This memory would be erased:\n{_row(found)}\nWrite `forget {found.id} {YES}` to erase it."
-    own = Visibility.of_command(context).own(memory.clock.now(), lapsed=True)
+    own = Visibility.of_command(context, memory.home).own(memory.clock.now(), lapsed=True)
     if not memory.operations.forget(ForgetRequest(ids=[found.id], own=own)).forgotten:
         raise CommandRefused(_no_such(words[0]))
     report.event("memory_forgotten", memory=found.id, store=found.store.value)
@@ -127,7 +127,7 @@ def forget(memory: LocalMemory, words: Words, context: CommandContext, report: R
 def why(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
     """Show what the last recall of this session found, and what each signal added."""
     _alone("why", words)
-    sight = Visibility.of_command(context)
+    sight = Visibility.of_command(context, memory.home)
     last = memory.recaller.last(sight)
     if last is None:
         return f"This process has recalled nothing in this session. {_ELSEWHERE}"
@@ -148,7 +148,7 @@ def search(memory: LocalMemory, words: Words, context: CommandContext, _report: 
     text = " ".join(words)[:_LONGEST_QUERY]
     if not text.strip():
         raise CommandRefused("There are no words to search for: search WORDS.")
-    sight = Visibility.of_command(context)
+    sight = Visibility.of_command(context, memory.home)
     request = RecallRequest(query=text, operators=True, visible=_filters(memory, sight), limit=FOUND)
     found = memory.operations.recall(request)
     rows = [f"{hit.score:.2f} {_row(hit.memory)}" for hit in found.hits]
@@ -161,7 +161,7 @@ _NOTHING = "The trust of this user is too low to see memories."
 
 def _listed(memory: LocalMemory, context: CommandContext, most: int) -> str:
     """Return the memories that the session's last recall gave the model, and the newest ones."""
-    sight = Visibility.of_command(context)
+    sight = Visibility.of_command(context, memory.home)
     filters = _filters(memory, sight)
     parts = {
         "Active in this session:": _active(memory, sight, most),
@@ -185,7 +185,7 @@ def _got(memory: LocalMemory, ids: Iterable[int], visible: Filters) -> tuple[Mem
 
 
 def _empty(filters: Filters) -> str:
-    return "There are no memories yet." if filters.stores else _NOTHING
+    return "There are no memories yet." if filters.view.stores else _NOTHING
 
 
 def _pinned(
@@ -194,7 +194,7 @@ def _pinned(
     if len(words) != 1:
         raise CommandRefused(f"Name one memory: {name} ID. `list` shows the ids.")
     found = _own(memory, words[0], context)
-    own = Visibility.of_command(context).own(memory.clock.now())
+    own = Visibility.of_command(context, memory.home).own(memory.clock.now())
     if not memory.operations.pin(PinRequest(ids=[found.id], own=own, pinned=pinned)).changed:
         raise CommandRefused(_no_such(words[0]))
     report.outcome(PLANE, OutcomeKind.UPDATED, memory=found.id, pinned=pinned)
@@ -204,7 +204,7 @@ def _pinned(
 def _own(memory: LocalMemory, word: str, context: CommandContext, *, lapsed: bool = False) -> Memory:
     """Return a memory that the user of the command may change."""
     plain = word.isascii() and word.isdigit() and len(word) <= _LONGEST_ID
-    own = Visibility.of_command(context).own(memory.clock.now(), lapsed=lapsed)
+    own = Visibility.of_command(context, memory.home).own(memory.clock.now(), lapsed=lapsed)
     if not (plain and int(word)):
         raise CommandRefused(_no_such(word))
     got = memory.operations.get(GetRequest(ids=[int(word)], visible=own))

@@ -88,7 +88,7 @@ def _why(done: CorrectReport | ReviewReport, remedy: str) -> str:
 
 
 def _own(memory: LocalMemory, context: CommandContext) -> Filters:
-    return Visibility.of_command(context).own(memory.clock.now())
+    return Visibility.of_command(context, memory.home).own(memory.clock.now())
 
 
 def _id(word: str) -> int:

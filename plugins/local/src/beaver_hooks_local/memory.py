@@ -1,8 +1,11 @@
 """The open memory as the plugin uses it: the operations of the engine, and recall. Blocking."""
 
+import os
+from functools import partial
+
 from beaver_hooks_local.recall.recaller import Recaller
 from beaver_hooks_local.settings import CaptureSettings, LocalSettings
-from beaver_hooks_local.visibility import Visibility
+from beaver_hooks_local.visibility import Home, Visibility
 from beaver_hostspecs import Clock, CommandContext, Scope, Setup, StateBackup, Subject, SubjectData, Trust
 from beaver_memory.capture.gates.budget import Budget
 from beaver_memory.records import Owner
@@ -20,6 +23,9 @@ from beaver_memory.runtime.profile import (
 )
 from beaver_memory.runtime.subject import SubjectMemory
 from beaver_toolkit.redaction.redactor import Policy
+
+DEFAULT_PROJECT = "default"
+"""The name of a project in its own database, whose folder may move or be renamed."""
 
 GLOBAL_TYPES = frozenset({"preference"})
 """Types of memories that hold in all projects."""
@@ -42,13 +48,15 @@ class LocalMemory:
         self.clock, self.trace, self.troubles = operations.clock, operations.trace, operations.troubles
         self.recaller = Recaller(operations, settings, most=reference_tokens)
 
-    def default_scope(self, type_: str, project: str) -> MemoryScope:
-        """Return the scope of a new memory whose writer gives none.
+    @property
+    def home(self) -> Home:
+        """The tenant and the project of this memory."""
+        return self.operations.location
 
-        A preference is global. Any other memory belongs to the named project, or to the project of this memory; without
-        either it is global.
-        """
-        return "project" if (project or self.operations.has_project) and type_ not in GLOBAL_TYPES else "global"
+
+def default_scope(type_: str, project: str) -> MemoryScope:
+    """Return the scope of a new memory whose writer gives none: global for a preference, and outside of any project."""
+    return "project" if project and type_ not in GLOBAL_TYPES else "global"
 
 
 def _capture_profile(settings: CaptureSettings) -> CaptureProfile:
@@ -88,15 +96,16 @@ def make_backup(settings: LocalSettings, setup: Setup, clock: Clock) -> StateBac
 
 def make_subject_data(settings: LocalSettings, setup: Setup, services: RuntimeServices) -> SubjectData:
     """Return the functions that export and erase a person's data in the memory of the settings."""
+    location = location_of(settings, setup)
     memory = SubjectMemory(
-        profile=_profile(settings), location=location_of(settings, setup), services=services, owner_of=_owner_of
+        profile=_profile(settings), location=location, services=services, owner_of=partial(_owner_of, location)
     )
     return memory.functions()
 
 
-def _owner_of(subject: Subject) -> Owner:
+def _owner_of(home: Home, subject: Subject) -> Owner:
     scope = Scope(tenant=subject.tenant)
-    return Visibility.of_command(CommandContext(user=subject.user, scope=scope, trust=Trust.FULL)).owner
+    return Visibility.of_command(CommandContext(user=subject.user, scope=scope, trust=Trust.FULL), home).owner
 
 
 def location_of(settings: LocalSettings, setup: Setup) -> Location:
@@ -104,13 +113,21 @@ def location_of(settings: LocalSettings, setup: Setup) -> Location:
     folders = {"state_folder": setup.state_folder, "person_folder": setup.person_folder}
     postgres = settings.store.postgres
     if postgres is None:
-        return SqliteLocation(**folders, database_path=settings.database_path)
+        project = settings.project or (DEFAULT_PROJECT if _has_own_database(settings, setup) else None)
+        return SqliteLocation(**folders, database_path=settings.database_path, project=project)
     return PostgresLocation(
         **folders,
+        project=settings.project,
         url=postgres.url,
         tenant=postgres.tenant,
-        project=postgres.project or "",
         schema=postgres.schema,
         connections=postgres.connections,
         connect_seconds=postgres.connect_seconds,
+    )
+
+
+def _has_own_database(settings: LocalSettings, setup: Setup) -> bool:
+    """Return whether the memories of a project lie apart from the global ones of the person."""
+    return settings.database_path is None and os.path.realpath(setup.state_folder) != os.path.realpath(
+        setup.person_folder
     )

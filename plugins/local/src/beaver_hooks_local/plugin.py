@@ -303,7 +303,7 @@ class Local:
     def _made_capture(self) -> "TurnCapture":
         from beaver_hooks_local.capture.turn_capture import TurnCapture  # noqa: PLC0415 - as above
 
-        return TurnCapture(self.settings.capture, self.serve, self._clock, self.setup.report)
+        return TurnCapture(self.settings.capture, self.serve, self._clock, self.setup.report, self.memory.home)
 
     async def _ended(self, capture: "TurnCapture") -> None:
         """Capture the messages that wait; a failure must not keep the memory from closing."""

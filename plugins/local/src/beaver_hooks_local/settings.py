@@ -5,7 +5,7 @@ from typing import Literal
 
 import attrs
 
-from beaver_hooks_local.store_settings import StoreSettings
+from beaver_hooks_local.store_settings import StoreSettings, project_name
 from beaver_hostspecs.settings import Check, Unfit, between, setting
 from beaver_memory.embedding.settings import EmbeddingSettings
 
@@ -13,7 +13,7 @@ PATH = "memory.local"
 
 Extractor = Literal["rules", "model", "hybrid"]
 Reranker = Literal["none", "tokens"]
-Formula = Literal["context", "weighted", "seed-002", "seed-003", "rrf"]
+Formula = Literal["context", "seed-002", "seed-003"]
 
 _whole = Check(
     wanted="must be a whole number", fits=lambda value: isinstance(value, int) and not isinstance(value, bool)
@@ -134,6 +134,12 @@ class LocalSettings:
         default=None,
         help="one database for all memories; by default one of the project and one of the person",
         validator=[_absolute, _in_a_folder],
+    )
+    project: str | None = setting(
+        default=None,
+        help="the name of this project: memories of other projects in the same database are left out. Without it, a"
+        " database that several projects share has no projects",
+        validator=project_name,
     )
     store: StoreSettings = setting(
         default=StoreSettings(), help="where memories are kept: in files of SQLite unless another store is given"

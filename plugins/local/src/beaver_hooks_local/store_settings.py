@@ -16,7 +16,7 @@ _url = Check(
     " and `?` in a password as %40, %2F and %3F",
     fits=lambda value: parsed(value.reveal()) is not None,
 )
-_name = Check(
+project_name = Check(
     wanted=f"must be a name of 1 to {LONGEST_NAME} characters without `/`, control characters and spaces around it",
     fits=lambda value: (
         0 < len(value) <= LONGEST_NAME and value == value.strip() and value.isprintable() and "/" not in value
@@ -35,12 +35,7 @@ class PostgresSettings:
     url: Secret = setting(
         help='the address, `postgresql://user:password@host:5432/database`; a secret: {"env": "NAME"}', validator=_url
     )
-    tenant: str = setting(help="the tenant whose memories are used; other tenants stay hidden", validator=_name)
-    project: str | None = setting(
-        default=None,
-        help="the name of this project; memories of other projects are left out. Without it there are no projects",
-        validator=_name,
-    )
+    tenant: str = setting(help="the tenant whose memories are used; other tenants stay hidden", validator=project_name)
     schema: str = setting(default="beaver_memory", help="the schema of the tables", validator=_schema)
     connections: int = setting(
         default=4, help="the most connections of one process", validator=[_whole, between(1, 64)]

@@ -1,13 +1,14 @@
-"""The memories that a turn or a command may see, and the owner of those that it writes.
+"""The memories that a turn or a command may see, and the owner of those that it writes: the door where views are made.
 
 A turn with a user sees the memories of that user and those that all users of the tenant share; a turn without a user
 sees the shared ones only. A new memory belongs to the user, or to all users if the host names none; a caller changes
-only its own. Of both, a caller sees only the stores that its trust allows.
+only its own. Of both, a caller sees only the stores that its trust allows. The tenant and the project are those of the
+configuration; a turn may name a tenant within that one, and another project.
 """
 
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import attrs
 
@@ -16,8 +17,21 @@ from beaver_hostspecs import CommandContext, Compaction, Scope, Trust, Turn
 from beaver_memory.filters import Filters
 from beaver_memory.records import LONGEST_TITLE, Owner, Store
 from beaver_memory.texts import cleaned
+from beaver_memory.views import Project, View, stored, tenant_within
 
 _HASHED = "sha256-"
+
+
+class Home(Protocol):
+    """The tenant and the project of a process."""
+
+    @property
+    def tenant(self) -> str:
+        """The tenant; empty for none."""
+
+    @property
+    def project(self) -> str | None:
+        """The name of the project; `None` outside of any."""
 
 
 def _named(name: str | None) -> str:
@@ -39,31 +53,36 @@ class Visibility:
     """
 
     owner: Owner
-    project: str = ""
+    project: Project = None
     session: str = ""
     agent: str = ""
     trust: Trust
 
     @classmethod
-    def of_turn(cls, turn: Turn) -> Self:
-        """Return the sight of a turn."""
-        return cls._of(turn.user, turn.scope, turn.session, turn.trust)
+    def of_turn(cls, turn: Turn, home: Home) -> Self:
+        """Return the sight of a turn in a process."""
+        return cls._of(home, turn.user, turn.scope, turn.session, turn.trust)
 
     @classmethod
-    def of_compaction(cls, compaction: Compaction) -> Self:
+    def of_compaction(cls, compaction: Compaction, home: Home) -> Self:
         """Return the sight of the caller of a compaction."""
-        return cls._of(compaction.user, compaction.scope, compaction.session, compaction.trust)
+        return cls._of(home, compaction.user, compaction.scope, compaction.session, compaction.trust)
 
     @classmethod
-    def of_command(cls, context: CommandContext) -> Self:
+    def of_command(cls, context: CommandContext, home: Home) -> Self:
         """Return the sight of the user of a command."""
-        return cls._of(context.user, context.scope, context.session, context.trust)
+        return cls._of(home, context.user, context.scope, context.session, context.trust)
 
     @classmethod
-    def _of(cls, user: str | None, scope: Scope, session: str | None, trust: Trust) -> Self:
-        owner = Owner(tenant=_named(scope.tenant), user=_named(user))
-        place = {"project": _named(scope.project), "session": _named(session), "agent": _named(scope.agent)}
-        return cls(owner=owner, trust=trust, **place)
+    def _of(cls, home: Home, user: str | None, scope: Scope, session: str | None, trust: Trust) -> Self:
+        tenant = tenant_within(home.tenant, _named(scope.tenant))
+        return cls(
+            owner=Owner(tenant=_named(tenant), user=_named(user)),
+            project=_named(scope.project) or home.project,
+            session=_named(session),
+            agent=_named(scope.agent),
+            trust=trust,
+        )
 
     @property
     def owners(self) -> tuple[Owner, ...]:
@@ -80,17 +99,24 @@ class Visibility:
         return self.trust.reaches(other.trust) and attrs.evolve(other, trust=self.trust) == self
 
     def filters(self, now: datetime, **more: Any) -> Filters:
-        """Return filters for the visible memories; `more` narrows them, and adds no stores or owners."""
+        """Return the view of the caller; `more` are conditions, which narrow it and add no stores."""
         wanted = {Store(each) for each in more.pop("stores", ()) or self.stores}
         return Filters(
-            owners=self.owners,
-            stores=tuple(wanted & {*self.stores}),
-            project=self.project,
-            session=self.session,
-            agent=self.agent,
-            now=now,
+            view=View(
+                owners=self.owners,
+                stores=tuple(wanted & {*self.stores}),
+                project=self.project,
+                session=self.session,
+                agent=self.agent,
+                now=now,
+            ),
             **more,
         )
+
+    @property
+    def place(self) -> str:
+        """The project of the memories that the caller writes, by name; empty outside of any."""
+        return stored(self.project) or ""
 
     def own(self, now: datetime, *, lapsed: bool = False) -> Filters:
         """Return filters for the memories that the caller may change; `lapsed` adds lapsed ones, only to forget them.
@@ -98,4 +124,4 @@ class Visibility:
         A memory without a user belongs to all users, so a caller without an id changes it at full trust only.
         """
         stores = self.stores if self.owner.user or self.trust is Trust.FULL else ()
-        return attrs.evolve(self.filters(now), owners=(self.owner,), stores=stores, lapsed=lapsed)
+        return self.filters(now, lapsed=lapsed).within(owners=(self.owner,), stores=stores)

@@ -26,13 +26,14 @@ CREATE TABLE models (
 CREATE TABLE owners (
     tenant       bigint NOT NULL,
     owner        integer NOT NULL,
+    kind         text COLLATE "C" NOT NULL,
     name         text COLLATE "C" NOT NULL,
     counter      bigint NOT NULL DEFAULT 0,
     last_version bigint NOT NULL DEFAULT 0,
     live         bigint NOT NULL DEFAULT 0,
     terms_length bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant, owner),
-    UNIQUE (tenant, name)
+    UNIQUE (tenant, kind, name)
 ) PARTITION BY HASH (tenant);
 
 -- The short rows, which filters and ranking read. `uid` is random, 16 bytes, and stays with the memory in every copy of

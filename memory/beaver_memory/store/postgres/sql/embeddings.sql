@@ -14,7 +14,7 @@ FROM observations AS o
 JOIN texts AS t ON t.tenant = %(tenant)s AND t.id = o.id
 WHERE o.tenant = %(tenant)s AND o.owner = %(owner)s AND o.deleted_at IS NULL AND NOT EXISTS (
     SELECT 1 FROM embeddings AS e WHERE e.tenant = %(tenant)s AND e.memory = o.id AND e.model = %(model)s
-)
+) AND (%(project)s::text IS NULL OR o.scope = 'global' OR o.project = %(project)s)
 ORDER BY o.created_at DESC, o.id DESC
 LIMIT %(limit)s
 
@@ -24,10 +24,12 @@ FROM owners AS o
 LEFT JOIN embedded AS e ON e.tenant = %(tenant)s AND e.owner = o.owner AND e.model = %(model)s
 WHERE o.tenant = %(tenant)s AND o.owner = %(owner)s
 
--- name: count_unembedded
--- Of the whole store.
-SELECT (SELECT coalesce(sum(live), 0) FROM owners)
-    - (SELECT coalesce(sum(vectors), 0) FROM embedded WHERE model = %(model)s)
+-- name: count_unembedded_of_project
+SELECT count(*)
+FROM observations AS o
+WHERE o.tenant = %(tenant)s AND o.owner = %(owner)s AND o.deleted_at IS NULL AND NOT EXISTS (
+    SELECT 1 FROM embeddings AS e WHERE e.tenant = %(tenant)s AND e.memory = o.id AND e.model = %(model)s
+) AND (o.scope = 'global' OR o.project = %(project)s)
 
 -- name: texts_to_embed
 SELECT o.id, t.title, t.narrative, t.facts

@@ -42,7 +42,7 @@ WHERE w.terms_length <> coalesce(o.length, 0)
 
 -- name: miscounted_owners
 -- The owners of a tenant, with how many memories were counted and how many are there.
-SELECT w.name, w.live, coalesce(o.live, 0)
+SELECT w.name, w.kind, w.live, coalesce(o.live, 0)
 FROM owners AS w
 LEFT JOIN (
     SELECT owner, count(*) AS live FROM observations WHERE tenant = %(tenant)s AND deleted_at IS NULL GROUP BY owner

@@ -9,11 +9,11 @@ SELECT coalesce(max(tenant), 0) + 1, %(name)s FROM tenants
 ON CONFLICT DO NOTHING
 
 -- name: find_owner
-SELECT owner FROM owners WHERE tenant = %(tenant)s AND name = %(name)s
+SELECT owner FROM owners WHERE tenant = %(tenant)s AND kind = %(kind)s AND name = %(name)s
 
 -- name: add_owner
-INSERT INTO owners (tenant, owner, name)
-SELECT %(tenant)s, coalesce(max(owner), 0) + 1, %(name)s FROM owners WHERE tenant = %(tenant)s
+INSERT INTO owners (tenant, owner, kind, name)
+SELECT %(tenant)s, coalesce(max(owner), 0) + 1, %(kind)s, %(name)s FROM owners WHERE tenant = %(tenant)s
 ON CONFLICT DO NOTHING
 
 -- name: take_ids
@@ -23,15 +23,15 @@ UPDATE tenants SET next_id = next_id + %(count)s WHERE tenant = %(tenant)s RETUR
 SELECT live FROM owners WHERE tenant = %(tenant)s AND owner = %(owner)s
 
 -- name: live_owners
--- Of the whole store.
-SELECT t.name, o.name
+-- Of the whole store; with a name, of that tenant.
+SELECT t.name, o.name, o.kind
 FROM owners AS o
 JOIN tenants AS t ON t.tenant = o.tenant
-WHERE o.live > 0
+WHERE o.live > 0 AND (%(tenant)s::text IS NULL OR t.name = %(tenant)s)
 ORDER BY o.tenant, o.owner
 
 -- name: owners_of_tenant
-SELECT o.owner, t.name, o.name
+SELECT o.owner, t.name, o.name, o.kind
 FROM owners AS o
 JOIN tenants AS t ON t.tenant = o.tenant
 WHERE o.tenant = %(tenant)s

@@ -1,26 +1,7 @@
 -- Figures and rules of one tenant.
 
--- name: parts
--- The tenant, and its parts `tenant/…`.
-SELECT tenant, name FROM tenants
-WHERE name = %(name)s OR starts_with(name, %(name)s || '/')
-ORDER BY tenant
-
--- name: owners
-SELECT name FROM owners WHERE tenant = %(tenant)s AND live > 0 ORDER BY owner
-
--- name: pending
-SELECT coalesce(sum(live), 0) - (
-    SELECT coalesce(sum(vectors), 0) FROM embedded WHERE tenant = %(tenant)s AND model = %(model)s
-)
-FROM owners
-WHERE tenant = %(tenant)s
-
--- name: uncount_model
-DELETE FROM embedded WHERE tenant = %(tenant)s AND model = %(model)s
-
--- name: drop_vectors
-DELETE FROM embeddings WHERE tenant = %(tenant)s AND model = %(model)s
+-- name: find_tenant
+SELECT tenant FROM tenants WHERE name = %(name)s
 
 -- name: count_owners
 SELECT count(*) FROM owners WHERE tenant = %(tenant)s

@@ -9,18 +9,19 @@ INSERT INTO waiting_turns (
 ) ON CONFLICT (tenant, owner, key) DO NOTHING
 
 -- name: tenants
--- Of the whole store; with a name, of a tenant and its parts.
+-- Of the whole store; with a name, that tenant.
 SELECT tenant, name FROM tenants
-WHERE %(name)s::text IS NULL OR name = %(name)s OR starts_with(name, %(name)s || '/')
+WHERE %(name)s::text IS NULL OR name = %(name)s
 ORDER BY tenant
 
 -- name: sessions
 -- A lease or a pause that ends later than any that begins now was set by a clock that has gone back since.
-SELECT w.name, q.session, q.project, q.agent, q.store
+SELECT w.name, w.kind, q.session, q.project, q.agent, q.store
 FROM waiting_turns AS q
 JOIN owners AS w ON w.tenant = q.tenant AND w.owner = q.owner
 WHERE q.tenant = %(tenant)s AND w.tenant = %(tenant)s AND q.due_at IS NOT NULL
-GROUP BY w.name, q.session, q.project, q.agent, q.store
+    AND (%(project)s::text IS NULL OR q.project = %(project)s)
+GROUP BY w.name, w.kind, q.session, q.project, q.agent, q.store
 HAVING max(q.due_at) <= %(now)s OR max(q.due_at) > %(latest)s OR (min(q.attempts) = 0 AND max(q.queued_at) < %(before)s)
 ORDER BY min(q.number)
 LIMIT %(limit)s
@@ -59,7 +60,7 @@ UPDATE waiting_turns SET due_at = %(due_at)s, error = %(error)s
 WHERE tenant = %(tenant)s AND owner = %(owner)s AND key = %(key)s AND attempts = %(attempts)s
 
 -- name: owners
-SELECT DISTINCT w.owner, w.name
+SELECT DISTINCT w.owner, w.name, w.kind
 FROM waiting_turns AS q
 JOIN owners AS w ON w.tenant = q.tenant AND w.owner = q.owner
 WHERE q.tenant = %(tenant)s AND w.tenant = %(tenant)s
@@ -68,7 +69,7 @@ ORDER BY w.owner
 -- name: waiting
 SELECT key, turn, session, project, agent, store, content, queued_at, attempts, due_at, error, number
 FROM waiting_turns
-WHERE tenant = %(tenant)s AND owner = %(owner)s
+WHERE tenant = %(tenant)s AND owner = %(owner)s AND (%(project)s::text IS NULL OR project = %(project)s)
 ORDER BY number
 LIMIT %(limit)s
 
@@ -76,6 +77,7 @@ LIMIT %(limit)s
 UPDATE waiting_turns
 SET due_at = %(now)s, attempts = 0, error = ''
 WHERE tenant = %(tenant)s AND owner = %(owner)s AND due_at IS NULL AND (%(key)s = '' OR key = %(key)s)
+    AND (%(project)s::text IS NULL OR project = %(project)s)
 
 -- name: drop
 DELETE FROM waiting_turns WHERE tenant = %(tenant)s AND owner = %(owner)s AND key = %(key)s
@@ -83,3 +85,4 @@ DELETE FROM waiting_turns WHERE tenant = %(tenant)s AND owner = %(owner)s AND ke
 -- name: erase
 DELETE FROM waiting_turns
 WHERE tenant = %(tenant)s AND owner = %(owner)s AND (NOT %(one_session)s OR session = %(session)s)
+    AND (%(project)s::text IS NULL OR project = %(project)s)

@@ -23,11 +23,12 @@ CREATE TABLE tenants (
 CREATE TABLE owners (
     tenant       INTEGER NOT NULL REFERENCES tenants (number),
     number       INTEGER NOT NULL UNIQUE,
+    kind         TEXT NOT NULL,
     user         TEXT NOT NULL,
     live         INTEGER NOT NULL DEFAULT 0,
     last_version INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant, number),
-    UNIQUE (tenant, user)
+    UNIQUE (tenant, kind, user)
 ) STRICT, WITHOUT ROWID;
 
 -- `row` is unique in the file: the word index and sqlite-vec name memories by it. It is never shown.

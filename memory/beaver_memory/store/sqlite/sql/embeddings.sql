@@ -33,21 +33,26 @@ WHERE tenant = ?1 AND owner = ?2 AND model IN (SELECT id FROM models) AND create
 SELECT {columns}
 FROM unembedded AS u
 CROSS JOIN observations AS o ON o.tenant = u.tenant AND o.id = u.memory
-WHERE u.tenant = ? AND u.owner = ? AND u.model = ?
+WHERE u.tenant = ?1 AND u.owner = ?2 AND u.model = ?3 AND (?4 IS NULL OR o.scope = 'global' OR o.project = ?4)
 ORDER BY u.created_at DESC, u.memory DESC
-LIMIT ?
-
--- name: count_live
-SELECT coalesce(sum(live), 0) FROM owners
+LIMIT ?5
 
 -- name: count_live_of_owner
 SELECT live FROM owners WHERE tenant = ? AND number = ?
 
--- name: count_unembedded
-SELECT count(*) FROM unembedded WHERE model = ?
-
 -- name: count_unembedded_of_owner
 SELECT count(*) FROM unembedded WHERE tenant = ? AND owner = ? AND model = ?
+
+-- name: count_unembedded_of_project
+SELECT count(*)
+FROM unembedded AS u
+CROSS JOIN observations AS o ON o.tenant = u.tenant AND o.id = u.memory
+WHERE u.tenant = ? AND u.owner = ? AND u.model = ? AND (o.scope = 'global' OR o.project = ?)
+
+-- name: count_live_of_project
+SELECT count(*)
+FROM observations
+WHERE tenant = ? AND owner = ? AND deleted_at IS NULL AND (scope = 'global' OR project = ?)
 
 -- name: text_to_embed
 SELECT created_at, CAST(title AS BLOB), CAST(narrative AS BLOB), CAST(facts AS BLOB)

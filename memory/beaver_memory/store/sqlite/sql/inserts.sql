@@ -34,8 +34,10 @@ DELETE FROM observation_labels WHERE tenant = ? AND owner = ? AND label = ? AND 
 -- name: checksum_of_person
 -- Of a new one; it does not change with the counts.
 texts_sum(
-    (SELECT name FROM tenants WHERE number = ?1), (SELECT user FROM owners WHERE tenant = ?1 AND number = ?2), ?3, ?4,
-    '[]'
+    (SELECT name FROM tenants WHERE number = ?1),
+    (SELECT user FROM owners WHERE tenant = ?1 AND number = ?2),
+    (SELECT kind FROM owners WHERE tenant = ?1 AND number = ?2),
+    ?3, ?4, '[]'
 )
 
 -- name: mention_person

@@ -5,5 +5,6 @@
 found_sum(
     (SELECT t.name FROM tenants AS t WHERE t.number = o.tenant),
     (SELECT w.user FROM owners AS w WHERE w.tenant = o.tenant AND w.number = o.owner),
+    (SELECT w.kind FROM owners AS w WHERE w.tenant = o.tenant AND w.number = o.owner),
     {columns}
 ) IS NOT o.checksum

@@ -9,11 +9,11 @@ INSERT INTO waiting_turns (
 
 -- name: sessions
 -- A lease or a pause that ends later than any that begins now was set by a clock that has gone back since.
-SELECT t.name, w.user, q.session, q.project, q.agent, q.store
+SELECT t.name, w.user, w.kind, q.session, q.project, q.agent, q.store
 FROM waiting_turns AS q
 JOIN tenants AS t ON t.number = q.tenant
 JOIN owners AS w ON w.tenant = q.tenant AND w.number = q.owner
-WHERE q.due_at IS NOT NULL
+WHERE q.due_at IS NOT NULL AND (:tenant IS NULL OR t.name = :tenant) AND (:project IS NULL OR q.project = :project)
 GROUP BY q.tenant, q.owner, q.session, q.project, q.agent, q.store
 HAVING max(q.due_at) <= :now OR max(q.due_at) > :latest OR (min(q.attempts) = 0 AND max(q.queued_at) < :before)
 ORDER BY min(q.number)
@@ -49,23 +49,25 @@ UPDATE waiting_turns SET due_at = ?, error = ? WHERE tenant = ? AND owner = ? AN
 SELECT count(*) FROM waiting_turns WHERE due_at IS NULL
 
 -- name: owners
-SELECT DISTINCT t.name, w.user
+SELECT DISTINCT t.name, w.user, w.kind
 FROM waiting_turns AS q
 JOIN tenants AS t ON t.number = q.tenant
 JOIN owners AS w ON w.tenant = q.tenant AND w.number = q.owner
+WHERE :tenant IS NULL OR t.name = :tenant
 ORDER BY q.tenant, q.owner
 
 -- name: waiting
 SELECT key, turn, session, project, agent, store, content, queued_at, attempts, due_at, error, number
 FROM waiting_turns
-WHERE tenant = ? AND owner = ?
+WHERE tenant = :tenant AND owner = :owner AND (:project IS NULL OR project = :project)
 ORDER BY number
-LIMIT ?
+LIMIT :limit
 
 -- name: retry
 UPDATE waiting_turns
 SET due_at = :now, attempts = 0, error = ''
 WHERE tenant = :tenant AND owner = :owner AND due_at IS NULL AND (:key = '' OR key = :key)
+    AND (:project IS NULL OR project = :project)
 
 -- name: drop
 DELETE FROM waiting_turns WHERE tenant = :tenant AND owner = :owner AND key = :key
@@ -73,3 +75,4 @@ DELETE FROM waiting_turns WHERE tenant = :tenant AND owner = :owner AND key = :k
 -- name: erase
 DELETE FROM waiting_turns
 WHERE tenant = :tenant AND owner = :owner AND (NOT :one_session OR session = :session)
+    AND (:project IS NULL OR project = :project)

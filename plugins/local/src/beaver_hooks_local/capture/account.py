@@ -25,9 +25,9 @@ def account(found: CaptureReport, report: Report, turn: str = "") -> None:
     for item in found.items:
         _item(item, report)
     for each in found.redacted:
-        report.decision("privacy", "redacted", f"{each.count} x {each.kind}")
+        report.decision("privacy", "redacted", f"{each.kind}:{each.count}")
     if found.fallback is not None:
-        report.decision("capture", "rules", found.fallback)
+        report.decision("capture", "rules", _code(found.fallback))
     if found.model_calls:
         report.event("memory_capture_spend", calls=found.model_calls, tokens=found.model_tokens)
     if others := [each for each in found.turns if each != turn]:
@@ -41,8 +41,8 @@ def _captured(turns: Sequence[str], found: CaptureReport, report: Report) -> Non
         turns=[Personal(value=each) for each in turns],
         outcomes=[item.outcome for item in items],
         memories=[item.id for item in items if item.id],
-        reasons=[item.reason for item in items if item.reason],
-        **({} if found.fallback is None else {"fallback": found.fallback}),
+        reasons=[_code(item.reason) for item in items if item.reason],
+        **({} if found.fallback is None else {"fallback": _code(found.fallback)}),
     )
 
 
@@ -54,5 +54,10 @@ def _item(item: CapturedItem, report: Report) -> None:
     if item.id:
         facts |= {"memory": item.id}
     if item.outcome in {"gated", "failed"}:
-        facts |= {"reason": item.reason}
+        facts |= {"reason": _code(item.reason)}
     report.outcome(PLANE, _KINDS[item.outcome], **facts)
+
+
+def _code(reason: str) -> str:
+    """Return a reason of two parts without the space between them."""
+    return reason.replace(": ", ":")

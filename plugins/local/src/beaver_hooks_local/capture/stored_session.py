@@ -27,9 +27,9 @@ def captured_session(
         NotAllowed: the caller who began the session may not write memories.
     """
     context = CommandContext(session=stored.id, user=stored.user, scope=Scope(project=project), trust=stored.trust)
-    sight = Visibility.of_command(context)
+    sight = Visibility.of_command(context, memory.home)
     own, store = sight.own(memory.clock.now()), default_store(sight.trust)
-    if store is None or not own.stores:
+    if store is None or not own.view.stores:
         raise NotAllowed(f"a session of trust `{sight.trust}` teaches this memory nothing", plugin="local")
     reports = [
         memory.operations.capture(CaptureRequest(said=said, own=own, store=store, dry_run=dry, once=True))

@@ -21,7 +21,7 @@ from beaver_hooks_local.errors import MessagesLost
 from beaver_hooks_local.settings import CaptureSettings
 from beaver_hooks_local.tools.definitions import PLANE
 from beaver_hooks_local.trust import default_store
-from beaver_hooks_local.visibility import Visibility
+from beaver_hooks_local.visibility import Home, Visibility
 from beaver_hostspecs import Answer, Clock, Compaction, OutcomeKind, Report, ToolResult, Turn
 from beaver_memory.capture.outcomes import ToolOutcome
 from beaver_memory.capture.records import Utterance
@@ -69,7 +69,7 @@ class _Committed:
         If another process has erased the turn before it, its words must not come back with this one.
         """
         turns = memory.operations.turns
-        is_known = not self.before or turns.knows(self.place.owner, self.before)
+        is_known = not self.before or turns.knows(self.place, self.before)
         said = self.said if is_known else tuple(each for each in self.said if each.turn == self.turn)
         turns.put(self.place, self.turn, said, self.outcomes, self.was_injected)
         return is_known
@@ -83,10 +83,12 @@ class TurnCapture:
         serve: runs work with the open memory.
         clock: the source of time.
         report: for captures outside turns.
+        home: the tenant and the project of this process.
     """
 
-    def __init__(self, settings: CaptureSettings, serve: Serve, clock: Clock, report: Report) -> None:
+    def __init__(self, settings: CaptureSettings, serve: Serve, clock: Clock, report: Report, home: Home) -> None:
         self._settings, self._serve, self._clock, self._report = settings, serve, clock, report
+        self._home = home
         self._contexts = SessionContexts()
         self._unqueued: deque[_Committed] = deque()
         self._lost: set[QueuedSession] = set()
@@ -111,19 +113,19 @@ class TurnCapture:
 
     def tool(self, turn: Turn, result: ToolResult) -> None:
         """Keep how a tool ended; of a private result nothing is kept."""
-        if self._settings.enabled and not result.private and (place := _place_of(turn)) is not None:
+        if self._settings.enabled and not result.private and (place := _place_of(turn, self._home)) is not None:
             self._contexts.tool(place, tool_outcome(result), external_text(turn, result))
 
     def dropped(self, turn: Turn) -> None:
         """Forget how the tools of a turn without an answer ended. Its prompt was never kept."""
-        if (place := _place_of(turn)) is not None:
+        if (place := _place_of(turn, self._home)) is not None:
             self._contexts.drop_tools(place)
 
     async def committed(self, turn: Turn, answer: Answer, report: Report) -> None:
         """Queue a turn, and capture the session once enough messages wait, or the user asks for it."""
         if not self._settings.enabled:
             return
-        place = _place_of(turn)
+        place = _place_of(turn, self._home)
         if place is None:
             report.decision("capture", "skip", "trust")
             return
@@ -143,7 +145,7 @@ class TurnCapture:
         Raises:
             MessagesLost: turns of the session were lost, because the store could not take them.
         """
-        sight = Visibility.of_compaction(compaction)
+        sight = Visibility.of_compaction(compaction, self._home)
         await self._queue()
         for place in self._contexts.waiting():
             if _covers(sight, place):
@@ -208,21 +210,19 @@ class TurnCapture:
             await self._capture(place)
 
 
-def _place_of(turn: Turn) -> QueuedSession | None:
+def _place_of(turn: Turn, home: Home) -> QueuedSession | None:
     """Return the session of a turn whose user may write memories, or `None`."""
-    sight = Visibility.of_turn(turn)
+    sight = Visibility.of_turn(turn, home)
     store = default_store(sight.trust)
-    if store is None or not sight.own(turn.when).stores:
+    if store is None or not sight.own(turn.when).view.stores:
         return None
-    return QueuedSession(
-        owner=sight.owner, session=sight.session, project=sight.project, agent=sight.agent, store=store
-    )
+    return QueuedSession(owner=sight.owner, session=sight.session, project=sight.place, agent=sight.agent, store=store)
 
 
 def _covers(sight: Visibility, place: QueuedSession) -> bool:
     """Return whether a session is that of a caller, with at most the caller's trust."""
     there = (place.owner, place.session, place.project, place.agent)
-    return (sight.owner, sight.session, sight.project, sight.agent) == there and place.store in sight.stores
+    return (sight.owner, sight.session, sight.place, sight.agent) == there and place.store in sight.stores
 
 
 def _due(memory: "LocalMemory", begun: datetime) -> list[QueuedSession]:

@@ -81,8 +81,7 @@ def _add_one(shell: Shell, fields: dict[str, Any], user: str | None, *, as_json:
     def work(memory: LocalMemory) -> WriteReport | InvalidMemory:
         # The check for credentials knows those of the configuration only once the memory is open.
         try:
-            owner = OwnerOptions(user=user).sight.owner
-            new = from_fields(fields, owner, memory.default_scope, memory.operations.refusal)
+            new = from_fields(fields, OwnerOptions(user=user).here(memory), memory.operations.refusal)
         except InvalidMemory as error:
             return error
         return memory.operations.write(WriteRequest(memories=[new], supersedes=True))
@@ -99,13 +98,13 @@ def _add_one(shell: Shell, fields: dict[str, Any], user: str | None, *, as_json:
 
 
 def _add_many(shell: Shell, given: dict[str, Any], user: str | None, *, as_json: bool) -> None:
-    owner = None if user is None else OwnerOptions(user=user).sight.owner
     kept: list[Kept] = []
 
     def work(memory: LocalMemory, bar: Bar) -> InvalidMemory | None:
         try:
+            sight = OwnerOptions(user=user).here(memory)
             incoming = lines(sys.stdin.fileno(), LONGEST_LINE, lambda: bar(len(kept), None, "adding"))
-            for batch in read_lines(incoming, given, owner, memory.default_scope, memory.operations.refusal):
+            for batch in read_lines(incoming, given, sight, memory.operations.refusal, every_owner=user is None):
                 kept.extend(stored(memory.operations.import_(ImportRequest(memories=batch))))
         except InvalidMemory as error:
             return error

@@ -64,7 +64,8 @@ def capture(
         said, which, store = _said(words, transcript), OwnerOptions(user=of["user"], project=of["project"]), of["store"]
 
         def work(memory: LocalMemory) -> CaptureReport:
-            request = CaptureRequest(said=said, own=which.own(memory), store=store or "private", dry_run=dry)
+            own = which.here(memory).own(memory.clock.now())
+            request = CaptureRequest(said=said, own=own, store=store or "private", dry_run=dry)
             return memory.operations.capture(request)
 
         found = ask(shell, work, wrote=not dry)

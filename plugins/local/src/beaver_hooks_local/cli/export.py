@@ -16,10 +16,12 @@ from beaver_hooks_local.cli.output import counted, line_of, plain, record, say, 
 from beaver_hooks_local.cli.plugin_calls import ask_long
 from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.memory import LocalMemory
+from beaver_hooks_local.visibility import Home
 from beaver_hostspecs import PluginError, Shell
 from beaver_memory.filters import Filters
 from beaver_memory.records import Memory
 from beaver_memory.runtime.requests import DamagedRequest, ExportRequest, InspectionRequest
+from beaver_memory.views import tenant_without
 from beaver_toolkit.files import sync
 
 STANDARD = Path("-")
@@ -75,13 +77,19 @@ def _print(text: str) -> None:
 def _lines(memory: LocalMemory, which: OwnerOptions, write: Write, bar: Bar) -> int:
     """Write memories; return how many."""
     visible = which.filters(memory)
-    of_all = InspectionRequest(owners=visible.owners if which.user else None, embeddings=False, figures=False)
+    of_all = InspectionRequest(owners=visible.view.owners if which.user else None, embeddings=False, figures=False)
     total, count = memory.operations.inspect(of_all).count, 0
     for page in _pages(memory, visible, every_owner=not which.user):
         bar(count, total, "exporting")
-        write("".join(f"{line_of(record(each))}\n" for each in page))
+        write("".join(f"{line_of(record(_named(each, memory.home)))}\n" for each in page))
         count += len(page)
     return count
+
+
+def _named(memory: Memory, home: Home) -> Memory:
+    """Return a memory without the tenant and the project of this process, which an import gives it anew."""
+    owner = attrs.evolve(memory.owner, tenant=tenant_without(home.tenant, memory.owner.tenant))
+    return attrs.evolve(memory, owner=owner, project="" if memory.project == home.project else memory.project)
 
 
 def _pages(memory: LocalMemory, visible: Filters, *, every_owner: bool) -> Iterator[tuple[Memory, ...]]:

@@ -75,7 +75,7 @@ class Selection:
         if not self.every_user:
             return own
         owners = memory.operations.inspect(InspectionRequest(every_owner=True, embeddings=False, figures=False)).owners
-        return attrs.evolve(own, owners=[each for each in owners if each.tenant == self.which.sight.owner.tenant])
+        return own.within(owners=[each for each in owners if each.tenant == own.view.tenant])
 
     def found(self, memory: LocalMemory) -> tuple[Memory, ...]:
         """Return the memories, the newest first."""
@@ -197,8 +197,12 @@ def _forget_waiting(shell: Shell, selection: Selection, *, as_json: bool) -> int
     """Erase the turns that wait to become memories, if all of a user or of a session are meant; return their number."""
     if not (selection.every or selection.is_session):
         return 0
-    owner, session = selection.which.sight.owner, selection.session or None
-    waiting = ask(shell, lambda memory: memory.operations.turns.erase(owner, session), wrote=True)
+
+    def work(memory: LocalMemory) -> int:
+        sight = selection.which.sight(memory)
+        return memory.operations.turns.erase(sight.owner, sight.project, selection.session or None)
+
+    waiting = ask(shell, work, wrote=True)
     if waiting and not as_json:
         say(f"Forgot {counted(waiting, 'turn')} that waited to be captured.")
     return waiting

@@ -11,10 +11,13 @@ from typing import Any
 
 import attrs
 
+from beaver_hooks_local.memory import default_scope
+from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import scrub
 from beaver_hostspecs.neutralising import neutralise
-from beaver_memory.records import Memory, NewMemory, Owner, Scope
+from beaver_memory.records import Memory, NewMemory, Owner
 from beaver_memory.runtime.reports import Refusal
+from beaver_memory.views import tenant_within
 
 BATCH = 500
 """Memories that are stored in one call."""
@@ -37,23 +40,16 @@ class InvalidMemory(ValueError):
     """The input is not a memory that can be stored."""
 
 
-DefaultScope = Callable[[str, str], Scope]
-"""Returns the scope of a memory by its type and its project."""
-
-
 RefusalOf = Callable[[NewMemory], Refusal | None]
 """Returns why a memory must not be stored."""
 
 
-def from_fields(
-    fields: Mapping[str, Any], owner: Owner, default_scope: DefaultScope, refusal_of: RefusalOf
-) -> NewMemory:
+def from_fields(fields: Mapping[str, Any], sight: Visibility, refusal_of: RefusalOf) -> NewMemory:
     """Return a memory.
 
     Args:
         fields: its fields, by the names of `NewMemory`.
-        owner: of the memory.
-        default_scope: returns the scope if the fields have none.
+        sight: of its writer: its owner, and its project unless the fields name one.
         refusal_of: returns why the memory must not be stored.
 
     Raises:
@@ -62,7 +58,7 @@ def from_fields(
     if not isinstance(fields.get("title"), str) or not fields["title"].replace("\0", "").strip():
         raise InvalidMemory("`title` is missing or empty; it holds the text to remember.")
     try:
-        new = NewMemory(**fields, owner=owner)
+        new = NewMemory(**{"project": sight.place, **fields}, owner=sight.owner)
     except (TypeError, ValueError) as error:
         raise InvalidMemory(f"`{_culprit(fields)}` has a wrong type or value.") from error
     if "scope" not in fields:
@@ -75,18 +71,19 @@ def from_fields(
 def read_lines(
     lines: Iterable[bytes],
     given: Mapping[str, Any],
-    owner: Owner | None,
-    default_scope: DefaultScope,
+    sight: Visibility,
     refusal_of: RefusalOf,
+    *,
+    every_owner: bool,
 ) -> Iterator[list[NewMemory]]:
     """Yield the memories of JSON lines in batches; those before a wrong line come before the error.
 
     Args:
         lines: the lines; blank ones are skipped.
         given: values of fields that a line leaves out.
-        owner: of the memories; each line's own unless given.
-        default_scope: returns the scope of a memory whose line has none.
+        sight: of their writer.
         refusal_of: returns why a memory must not be stored.
+        every_owner: whether each line names its own owner, within the tenant of the writer.
 
     Raises:
         InvalidMemory: a line is wrong; says which.
@@ -94,7 +91,7 @@ def read_lines(
     batch: list[NewMemory] = []
     for number, content in enumerate(lines, 1):
         try:
-            batch += _of_line(content, given, owner, default_scope, refusal_of)
+            batch += _of_line(content, given, sight, refusal_of, every_owner=every_owner)
         except InvalidMemory as error:
             yield batch
             raise InvalidMemory(f"Line {number} is not a memory: {error}") from error
@@ -105,23 +102,22 @@ def read_lines(
 
 
 def _of_line(
-    content: bytes,
-    given: Mapping[str, Any],
-    owner: Owner | None,
-    default_scope: DefaultScope,
-    refusal_of: RefusalOf,
+    content: bytes, given: Mapping[str, Any], sight: Visibility, refusal_of: RefusalOf, *, every_owner: bool
 ) -> list[NewMemory]:
     if not content.strip():
         return []
     fields = _parsed(content)
-    whose = _owner(fields.pop("owner", None)) if owner is None else owner
-    fields.pop("owner", None)
+    owner = fields.pop("owner", None)
+    whose = attrs.evolve(sight, owner=_owner(owner, sight.owner.tenant)) if every_owner else sight
     if unknown := fields.keys() - _FIELDS - _GIVEN_BY_STORE:
         named = ", ".join(f"`{scrub(neutralise(name))[:LONGEST_NAME]}`" for name in sorted(unknown)[:MOST_NAMED])
         fields_there = ", ".join(sorted({*_FIELDS, "owner"}))
         raise InvalidMemory(f"unknown field{'s' * (len(unknown) > 1)} {named}. The fields are: {fields_there}.")
     known = {name: _value(name, value) for name, value in fields.items() if name in _FIELDS and value is not None}
-    return [from_fields({**given, **known}, whose, default_scope, refusal_of)]
+    if known.get("project") == "":
+        # As `export` writes the project in which it runs.
+        del known["project"]
+    return [from_fields({**given, **known}, whose, refusal_of)]
 
 
 def _parsed(content: bytes) -> dict[str, Any]:
@@ -137,11 +133,12 @@ def _parsed(content: bytes) -> dict[str, Any]:
     return parsed
 
 
-def _owner(value: Any) -> Owner:
+def _owner(value: Any, tenant: str) -> Owner:
     if value is None:
-        return Owner()
+        return Owner(tenant=tenant)
     try:
-        return Owner(**value)
+        found = Owner(**value)
+        return attrs.evolve(found, tenant=tenant_within(tenant, found.tenant))
     except (TypeError, ValueError):
         raise InvalidMemory("`owner` must be an object with `tenant` and `user`.") from None
 

@@ -38,13 +38,16 @@ DIFFERENT = 1
 @json_option
 @debug_option
 @click.pass_context
-def migrate(ctx: click.Context, /, *, given: str, dry: bool, as_json: bool, **settings: Any) -> None:
+def migrate(
+    ctx: click.Context, /, *, given: str, project: str | None, dry: bool, as_json: bool, **settings: Any
+) -> None:
     """Copy all memories to a PostgreSQL database, with ids, versions, history and embeddings.
 
     The memories here stay. An interrupted copy continues when the command is run again; later runs copy what has
     changed since. At the end every memory is read from both and compared; the exit code is 1 if a difference is left.
     """
-    target = _location(ctx.obj, _settings(Secret(_address(given, os.environ, sys.stdin)), **settings))
+    store = _settings(Secret(_address(given, os.environ, sys.stdin)), **settings)
+    target = _location(ctx.obj, store, project)
     report = ask_long(
         ctx.obj,
         lambda memory, bar: memory.operations.migrate(target, bar, dry_run=dry),
@@ -92,11 +95,11 @@ def _settings(url: Secret, **settings: Any) -> PostgresSettings:
         raise click.UsageError(f"An option does not fit: {unfit}.") from None
 
 
-def _location(shell: Shell, store: PostgresSettings) -> PostgresLocation:
+def _location(shell: Shell, store: PostgresSettings, project: str | None) -> PostgresLocation:
     return PostgresLocation(
         url=store.url,
         tenant=store.tenant,
-        project=store.project or "",
+        project=project,
         schema=store.schema,
         connections=store.connections,
         connect_seconds=store.connect_seconds,

@@ -2,8 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import attrs
@@ -22,6 +21,7 @@ from beaver_hooks_local.cli.options import (
 )
 from beaver_hooks_local.cli.output import say, say_json
 from beaver_hooks_local.cli.plugin_calls import call
+from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.plugin import Local
 from beaver_hostspecs import Shell
 from beaver_memory.dispatch.encoder import encode
@@ -58,8 +58,10 @@ def capabilities(shell: Shell, *, as_json: bool) -> None:
 
 def _command(operation: Operation[Any, Any]) -> click.Command:
     def run(shell: Shell, /, *, as_json: bool, **given: Any) -> None:
-        request = _request(operation, given)
-        _show(call(shell, lambda plugin: plugin.runtime.carry_out(operation, request)), as_json=as_json)
+        def carried_out(plugin: Local) -> Awaitable[Any]:
+            return plugin.runtime.carry_out(operation, _request(operation, given, plugin.memory))
+
+        _show(call(shell, carried_out), as_json=as_json)
 
     run.__doc__ = _imperative(operation.request)
     function: Any = click.pass_obj(run)
@@ -89,7 +91,7 @@ def _parameters(request: type) -> Iterator[Decorator]:
             )
 
 
-def _request(operation: Operation[Any, Any], given: Given) -> Any:
+def _request(operation: Operation[Any, Any], given: Given, memory: LocalMemory) -> Any:
     """Return the request for the given arguments and options, at the present moment.
 
     Raises:
@@ -102,9 +104,9 @@ def _request(operation: Operation[Any, Any], given: Given) -> Any:
     for name, field in fields.items():
         if field.type is Filters:
             which = asked(**{"user": None, "project": None} | narrowed)
-            values[name] = which.sight.filters(datetime.now(UTC), **which.narrowed)
+            values[name] = which.filters(memory)
         elif field.type is Owner:
-            values[name] = OwnerOptions(user=given["user"]).sight.owner
+            values[name] = OwnerOptions(user=given["user"]).here(memory).owner
     try:
         return operation.request(**values)
     except ValueError as error:

@@ -13,6 +13,7 @@ from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import CommandContext, Scope, Trust
 from beaver_memory.filters import Filters
 from beaver_memory.records import LONGEST_TITLE, Store
+from beaver_memory.views import ALL_PROJECTS, EVERYTHING
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -99,20 +100,24 @@ class OwnerOptions:
     tenant: str | None = None
     narrowed: dict[str, Any] = attrs.field(factory=dict)
 
-    @property
-    def sight(self) -> Visibility:
-        """The sight of the user at the terminal, at full trust."""
+    def here(self, memory: LocalMemory) -> Visibility:
+        """Return the sight of the user at the terminal, at full trust, in one project or outside of any."""
         given = {"project": self.project, "tenant": self.tenant}
         scope = Scope(**{name: value for name, value in given.items() if value})
-        return Visibility.of_command(CommandContext(user=self.user, scope=scope, trust=Trust.FULL))
+        return Visibility.of_command(CommandContext(user=self.user, scope=scope, trust=Trust.FULL), memory.home)
+
+    def sight(self, memory: LocalMemory) -> Visibility:
+        """Return the same in all projects, unless one is named or others may use the database."""
+        is_whole = self.project is None and memory.operations.location.reach == EVERYTHING
+        return attrs.evolve(self.here(memory), project=ALL_PROJECTS) if is_whole else self.here(memory)
 
     def filters(self, memory: LocalMemory) -> Filters:
         """Return the filters at the present moment."""
-        return self.sight.filters(memory.clock.now(), **self.narrowed)
+        return self.sight(memory).filters(memory.clock.now(), **self.narrowed)
 
     def own(self, memory: LocalMemory, *, lapsed: bool = False) -> Filters:
         """Return filters for memories that the command may change, or with `lapsed` forget."""
-        return self.sight.own(memory.clock.now(), lapsed=lapsed)
+        return self.sight(memory).own(memory.clock.now(), lapsed=lapsed)
 
 
 FILTER_OPTIONS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(

@@ -8,7 +8,6 @@ from beaver_hooks_local.cli.output import counted, one_line, say, say_json, tabl
 from beaver_hooks_local.cli.plugin_calls import ask
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hostspecs import Shell
-from beaver_memory.records import Owner
 from beaver_memory.runtime.turn_captures import QueuedTurn
 
 
@@ -24,19 +23,23 @@ def queue(shell: Shell, *, retry: bool, key: str | None, user: str | None, as_js
 
     A turn is parked after five attempts. It shows no text; its key names it.
     """
-    owner = OwnerOptions(user=user).sight.owner
+    which = OwnerOptions(user=user)
     if retry and key is not None:
         raise click.UsageError("Choose one of --retry and --drop KEY.")
     if retry:
-        _retry(shell, owner, as_json=as_json)
+        _retry(shell, which, as_json=as_json)
     elif key is not None:
-        _drop(shell, owner, key, as_json=as_json)
+        _drop(shell, which, key, as_json=as_json)
     else:
-        _list(shell, owner, as_json=as_json)
+        _list(shell, which, as_json=as_json)
 
 
-def _list(shell: Shell, owner: Owner, *, as_json: bool) -> None:
-    found = ask(shell, lambda memory: memory.operations.turns.waiting(owner))
+def _list(shell: Shell, which: OwnerOptions, *, as_json: bool) -> None:
+    def work(memory: LocalMemory) -> list[QueuedTurn]:
+        sight = which.sight(memory)
+        return memory.operations.turns.waiting(sight.owner, sight.project)
+
+    found = ask(shell, work)
     if as_json:
         say_json({"waiting": [_record(each) for each in found]})
     elif not found:
@@ -46,17 +49,21 @@ def _list(shell: Shell, owner: Owner, *, as_json: bool) -> None:
         say(table([["key", "session", "queued", "attempts", "state", "error"], *rows]))
 
 
-def _retry(shell: Shell, owner: Owner, *, as_json: bool) -> None:
-    count = ask(shell, lambda memory: memory.operations.turns.retry(owner), wrote=True)
+def _retry(shell: Shell, which: OwnerOptions, *, as_json: bool) -> None:
+    def work(memory: LocalMemory) -> int:
+        sight = which.sight(memory)
+        return memory.operations.turns.retry(sight.owner, sight.project)
+
+    count = ask(shell, work, wrote=True)
     if as_json:
         say_json({"retried": count})
     else:
         say(f"{counted(count, 'turn')} will be captured again.")
 
 
-def _drop(shell: Shell, owner: Owner, key: str, *, as_json: bool) -> None:
+def _drop(shell: Shell, which: OwnerOptions, key: str, *, as_json: bool) -> None:
     def work(memory: LocalMemory) -> bool:
-        return memory.operations.turns.drop(owner, key)
+        return memory.operations.turns.drop(which.sight(memory).owner, key)
 
     if not ask(shell, work, wrote=True):
         raise click.UsageError("No turn with this key waits; `beaver memory queue` shows the keys.")

@@ -45,7 +45,7 @@ def list_(shell: Shell, /, *, limit: int, as_json: bool, **options: Any) -> None
     def work(memory: LocalMemory) -> tuple[MemoriesReport, int, datetime]:
         filters = which.filters(memory)
         found = memory.operations.list(ListRequest(visible=filters, limit=limit))
-        return found, _elsewhere(memory, which), filters.now
+        return found, _elsewhere(memory, which), filters.view.now
 
     found, elsewhere, now = ask(shell, work)
     if as_json:
@@ -83,7 +83,7 @@ def search(shell: Shell, /, words: tuple[str, ...], *, limit: int, as_json: bool
         filters = which.filters(memory)
         request = RecallRequest(query=" ".join(words), operators=True, visible=filters, limit=limit)
         found = memory.operations.recall(request)
-        return found, _elsewhere(memory, which), filters.now
+        return found, _elsewhere(memory, which), filters.view.now
 
     found, elsewhere, now = ask(shell, work)
     if as_json:
@@ -165,7 +165,7 @@ def _elsewhere(memory: LocalMemory, which: OwnerOptions) -> int:
     """Return how many other owners have memories, which this command leaves out."""
     request = InspectionRequest(owners=(), every_owner=True, embeddings=False, figures=False)
     figures = memory.operations.inspect(request)
-    return len({*figures.owners} - {*which.sight.owners})
+    return len({*figures.owners} - {*which.sight(memory).owners})
 
 
 def _nothing(text: str, which: OwnerOptions, elsewhere: int) -> str:

@@ -16,7 +16,6 @@ from beaver_hooks_local.plugin import Local
 from beaver_hostspecs import PluginError, Shell
 from beaver_memory.embedding.factory import make_embedder
 from beaver_memory.embedding.protocol import Identity
-from beaver_memory.records import Owner
 from beaver_memory.runtime.reports import CaptureDay
 from beaver_memory.runtime.requests import InspectionRequest, RecoverRequest
 from beaver_memory.runtime.troubles import EMBEDDER, EMBEDDING, UPKEEP
@@ -64,7 +63,7 @@ def reindex(shell: Shell, *, as_json: bool) -> None:
 @click.pass_obj
 def stats(shell: Shell, *, user: str | None, as_json: bool) -> None:
     """Show statistics of the memories and their embeddings, and what capture has taken today (UTC) of a user."""
-    numbers = ask(shell, partial(_numbers, OwnerOptions(user=user).sight.owner))
+    numbers = ask(shell, partial(_numbers, OwnerOptions(user=user)))
     if as_json:
         say_json(numbers)
     else:
@@ -139,8 +138,8 @@ def _indexed(memory: LocalMemory, bar: Bar) -> int:
     return memory.operations.recover(request, lambda done, total: bar(done, total, "indexing")).reindexed
 
 
-def _numbers(owner: Owner, memory: LocalMemory) -> dict[str, Any]:
-    found = memory.operations.inspect(InspectionRequest(owners=(), capture_of=owner))
+def _numbers(which: OwnerOptions, memory: LocalMemory) -> dict[str, Any]:
+    found = memory.operations.inspect(InspectionRequest(owners=(), capture_of=which.here(memory).owner))
     return {
         **{name: plain(value) for name, value in found.store.items()},
         "embedder": found.embedder,

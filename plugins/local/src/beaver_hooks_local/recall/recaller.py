@@ -113,9 +113,9 @@ class Recaller:
         Raises:
             StoreError: the store cannot be read.
         """
-        sight = Visibility.of_turn(turn)
-        if left_out := hidden_stores(sight.trust):
-            report.decision("trust", "left_out", f"stores: {', '.join(left_out)}")
+        sight = Visibility.of_turn(turn, self._operations.location)
+        for left_out in hidden_stores(sight.trust):
+            report.decision("trust", "left_out", left_out)
         said = self._read(turn)
         decision, found = self._decided(turn, said, sight, report)
         if found is None:

@@ -29,7 +29,7 @@ MOST_PEOPLE = 50
 
 def search(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -> Answer:
     """Return rows of the memories that fit a query best, or of the newest ones."""
-    sight = Visibility.of_turn(turn)
+    sight = Visibility.of_turn(turn, memory.home)
     more = {
         name: arguments[name] for name in ("stores", "types", "people", "file", "after", "before") if name in arguments
     }
@@ -58,7 +58,7 @@ def _lack(found: RecallReport) -> Answer:
 def timeline(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
     """Return rows of the memories before and after one."""
     around = {"before": arguments.get("before", 3), "after": arguments.get("after", 3)}
-    filters = Visibility.of_turn(turn).filters(memory.clock.now())
+    filters = Visibility.of_turn(turn, memory.home).filters(memory.clock.now())
     found = memory.operations.timeline(TimelineRequest(anchor=arguments["anchor"], visible=filters, **around))
     rows = [
         serialise.row(each) | ({"anchor": True} if each.id == arguments["anchor"] else {}) for each in found.memories
@@ -68,10 +68,10 @@ def timeline(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -
 
 def get(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -> Answer:
     """Return memories whole."""
-    filters = Visibility.of_turn(turn).filters(memory.clock.now())
+    filters = Visibility.of_turn(turn, memory.home).filters(memory.clock.now())
     got = memory.operations.get(GetRequest(ids=arguments["ids"], visible=filters))
     found = got.memories
-    memory.operations.touch((each.id for each in found), filters.tenant)
+    memory.operations.touch((each.id for each in found), filters.view.tenant)
     observations = [serialise.whole(each) for each in found]
     cut = sum("cut" in each for each in observations)
     if cut:
@@ -81,7 +81,7 @@ def get(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -
 
 def history(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
     """Return the history of a memory."""
-    filters = attrs.evolve(Visibility.of_turn(turn).filters(memory.clock.now()), lapsed=True)
+    filters = attrs.evolve(Visibility.of_turn(turn, memory.home).filters(memory.clock.now()), lapsed=True)
     found = memory.operations.history(HistoryRequest(id=arguments["observation_id"], visible=filters))
     entries = [serialise.change(each) for each in found.changes]
     return {"count": len(entries), "history": entries, **_none(memory, entries, arguments["observation_id"], filters)}
@@ -89,7 +89,7 @@ def history(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) ->
 
 def people(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
     """Return people."""
-    filters = Visibility.of_turn(turn).filters(memory.clock.now())
+    filters = Visibility.of_turn(turn, memory.home).filters(memory.clock.now())
     request = PeopleRequest(visible=filters, query=arguments.get("query", ""), limit=MOST_PEOPLE)
     found = memory.operations.people(request).people
     return {"count": len(found), "people": [serialise.person(each) for each in found]}
@@ -97,7 +97,7 @@ def people(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> 
 
 def sessions(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
     """Return the last sessions, to the owner alone."""
-    sight = Visibility.of_turn(turn)
+    sight = Visibility.of_turn(turn, memory.home)
     request = SessionsRequest(owner=sight.owner, limit=arguments.get("limit", 10))
     found = memory.operations.sessions(request).sessions if sight.trust is Trust.FULL else ()
     return {"count": len(found), "sessions": [serialise.session(each) for each in found]}

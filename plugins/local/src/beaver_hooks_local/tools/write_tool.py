@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from beaver_hooks_local.memory import LocalMemory
+from beaver_hooks_local.memory import LocalMemory, default_scope
 from beaver_hooks_local.tools.definitions import PLANE
 from beaver_hooks_local.trust import default_store
 from beaver_hooks_local.visibility import Visibility
@@ -36,7 +36,7 @@ def write(memory: LocalMemory, arguments: Mapping[str, Any], turn: Turn, report:
 
     A text that recall gave to this turn ends nothing.
     """
-    sight = Visibility.of_turn(turn)
+    sight = Visibility.of_turn(turn, memory.home)
     try:
         new = _new(memory, arguments, sight)
         if "supersedes" in arguments:
@@ -95,8 +95,8 @@ def _new(memory: LocalMemory, arguments: Mapping[str, Any], sight: Visibility) -
             owner=sight.owner,
             store=store,
             type=type_,
-            scope=memory.default_scope(type_, sight.project),
-            project=sight.project,
+            scope=default_scope(type_, sight.place),
+            project=sight.place,
             session=arguments.get("session_key", sight.session),
             agent=sight.agent,
             source=_source(arguments),

@@ -1,4 +1,4 @@
-"""Fit: the meaning of a score by itself."""
+"""Scores: what one means by itself, and the share of each signal in it."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from beaver_memory.embedding.calibration import UNKNOWN, Scale
 from beaver_memory.search.candidates import Candidates
-from beaver_memory.search.formulas import Ranked
-from beaver_memory.search.relevance import LEAST, fit, measured
+from beaver_memory.search.formulas import LEAST, Ranked, Shares, fit, measured
 
 SCALE = Scale(apart=0.5, alike=0.9)
 
@@ -59,3 +58,20 @@ def test_measured(scores, how_well):
     assert after.scores.tolist() == pytest.approx(sum(after.shares.values(), np.zeros(len(scores))).tolist())
     if max(scores, default=0.0) > 0:
         assert max(how_well, LEAST) == pytest.approx(after.scores.max())
+
+
+def test_shares():
+    """Each share is what it was, times the factor, in the same order; factors of factors too."""
+    shares = Shares({"lexical": np.array([1.0, 2.0]), "pinned": np.array([0, 1], "u1")}, 0.5)
+    again = shares.times(0.5)
+
+    assert {"lexical": [0.5, 1.0], "pinned": [0.0, 0.5]} == {name: each.tolist() for name, each in shares.items()}
+    assert {"lexical": [0.25, 0.5], "pinned": [0.0, 0.25]} == {name: each.tolist() for name, each in again.items()}
+    assert (["lexical", "pinned"], 2) == ([*again], len(again))
+
+
+def test_digits():
+    """A share of a column with few digits has as many as the score that it is a share of."""
+    (share,) = Shares({"importance": np.array([0.1], "f4")}, 1 / 3).values()
+
+    assert np.float64(np.float32(0.1)) / 3 == share[0]
