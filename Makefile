@@ -137,9 +137,10 @@ $(DOCS_STAMP): pyproject.toml constraints-docs.txt
 
 install-docs: $(DOCS_STAMP) ## MkDocs, into an environment of its own
 
-docs: $(STAMP) $(DOCS_STAMP) ## the generated pages, from docstrings, --help and settings; and the site, in build/site
+docs: $(STAMP) $(DOCS_STAMP) ## the generated pages, from docstrings, --help, settings and markers; and the site, in build/site
 	$(BIN)/python docs/make_hooks.py
 	$(BIN)/python docs/make_cli.py
+	$(BIN)/python docs/make_requirements.py
 	$(BIN)/python -m beaver_hooks.config > docs/reference/config.schema.json.new
 	mv docs/reference/config.schema.json.new docs/reference/config.schema.json
 	$(BIN)/python docs/make_llms.py

@@ -44,6 +44,7 @@ def test_a_plain_fact_is_admitted():
     assert verdicts(gates(), FACT) == [None]
 
 
+@pytest.mark.shows("003-044", "003-071")
 @pytest.mark.parametrize(
     ("candidate", "expected"),
     [
@@ -67,6 +68,7 @@ def test_one_candidate(candidate, expected):
     assert verdicts(gates(), candidate) == [expected]
 
 
+@pytest.mark.shows("003-045", "003-107")
 @pytest.mark.parametrize(
     ("privacy", "reason"),
     [
@@ -87,12 +89,14 @@ def test_secrets():
     assert verdicts(gates(), with_(text=f"my key is {canary.reveal()}")) == [("privacy", "refuse", "secret")]
 
 
+@pytest.mark.shows("003-044")
 def test_recalled_references():
     """A text that memory gave to this turn is not learned again, even if the user asks."""
     here = attrs.evolve(HERE, was_injected=lambda text: "Lisbon" in text)
     assert verdicts(gates(), with_(explicit=True), here=here) == [("write", "refuse", "recalled_reference")]
 
 
+@pytest.mark.shows("003-044", "003-050", "003-072")
 def test_near_duplicates():
     """A statement that says a little less is refused; another number or name is another statement."""
     known = "in spring my sister anna with husband kids dog cat moved from porto towards lisbon harbour"
@@ -108,6 +112,7 @@ def test_near_duplicates():
     assert found == [("write", "refuse", "near_duplicate"), None, None, None]
 
 
+@pytest.mark.shows("003-046")
 def test_three_in_a_turn():
     """The budget serves the statements that the user asked for, then the most certain ones."""
     candidates = [with_(text=f"fact {number}", confidence=0.5 + number / 10) for number in range(4)]
@@ -119,6 +124,7 @@ def test_three_in_a_turn():
     ]  # fmt: skip
 
 
+@pytest.mark.shows("003-046")
 def test_day():
     """The daily cap counts each owner apart, and begins anew the next day."""
     chain = gates(per_day=1)

@@ -52,6 +52,7 @@ def test_answer_within_the_contract():
     assert candidates_of(answer(ROW), SAID) == (expected,)
 
 
+@pytest.mark.shows("002-083")
 @pytest.mark.parametrize(
     ("given_answer", "reason"),
     [
@@ -104,6 +105,7 @@ def test_external_origin_stays():
     assert found.external
 
 
+@pytest.mark.shows("004-118")
 def test_claims_of_the_assistant():
     """A statement that a model takes from the assistant's text is left out."""
     made, _ = extractor(lambda _: answer(ROW | {"text": "Noted!", "source": 1}))
@@ -157,6 +159,7 @@ def test_no_question_without_a_statement():
     assert budget.spent(ANN, NOW) == CaptureSpend()
 
 
+@pytest.mark.shows("003-132")
 def test_hybrid_adds_what_the_model_left_out():
     """Both together give the model's candidates, and what the rules are sure of beside them."""
     said = (*SAID[:1], Utterance(text="Remember that the wifi code is blue-heron."))

@@ -24,6 +24,7 @@ def found(*texts, voice="user", external=False):
     return [(each.kind, each.text) for each in RULES.extract(said).candidates]
 
 
+@pytest.mark.shows("003-009", "003-010", "003-011", "003-012", "003-067", "003-068", "003-069")
 @pytest.mark.parametrize(
     ("text", "kind"),
     rows(DATA / "kinds.jsonl", "text", "kind"),
@@ -33,6 +34,7 @@ def test_kinds(text, kind):
     assert found(text) == [(kind, text)]
 
 
+@pytest.mark.shows("003-006", "003-014", "003-070", "003-105")
 @pytest.mark.parametrize(
     "text",
     [
@@ -49,6 +51,7 @@ def test_nothing_to_keep(text):
     assert found(text) == []
 
 
+@pytest.mark.shows("003-070")
 @pytest.mark.parametrize(
     "text", ["Verstanden, alles klar, passt.", "Worked, understood, agreed.", "好的，明白了，收到，没问题"]
 )
@@ -103,6 +106,7 @@ def test_statement_before_a_request():
     assert found(text) == [("fact", "I'm building a budget tracker with Flask 2.3 and SQLite for my sister")]
 
 
+@pytest.mark.shows("003-006", "003-067", "003-105")
 def test_sentences_of_their_own():
     """A decision in a longer message is a candidate of its own, and chatter beside it is left out."""
     text = "Thanks! My team in Oslo has seven people since March. We decided to drop Jira for Linear. Great!"
@@ -112,6 +116,7 @@ def test_sentences_of_their_own():
     ]
 
 
+@pytest.mark.shows("003-006", "003-014", "003-105", "004-118")
 def test_voices():
     """Only users and documents are quoted: no claim of the assistant and no output of a tool becomes a candidate."""
     text = "I prefer tabs over spaces in Python files."
@@ -159,6 +164,7 @@ def test_short_statements(text, kind):
     assert (found(text), found(f"Thanks! {text} Can you help me?")) == ([(kind, text)], [(kind, text)])
 
 
+@pytest.mark.shows("003-014", "003-070")
 @pytest.mark.parametrize(
     "text",
     [
@@ -222,6 +228,7 @@ def test_instructions_to_the_agent():
     assert by_place == {0: True, 1: False}
 
 
+@pytest.mark.shows("003-071")
 def test_doubt():
     """A statement that the user doubts is less certain than the same one without doubt."""
     sure, doubtful = (
@@ -292,6 +299,7 @@ def test_confidence_follows_the_features():
     assert Features(substance=1, own_substance=1, own=1, event=1, moment=1, name=1).confidence > 0.9
 
 
+@pytest.mark.shows("003-071")
 def test_a_message_of_little_confidence():
     """A message whose features do not reach the least confidence is not kept, and is without such a bound."""
     said = [Utterance(text="The weather looks rather nice this afternoon.")]

@@ -104,6 +104,7 @@ def ends(items):
     return [(each.kind, each.outcome, each.reason) for each in items]
 
 
+@pytest.mark.shows("002-084")
 async def test_a_fact_is_captured_and_found(memory):
     """A fact in a message is stored with its turn and its words, and the next statement recalls it."""
     (item,) = await memory.capture(SISTER)
@@ -115,6 +116,7 @@ async def test_a_fact_is_captured_and_found(memory):
     assert await memory.recall("Where does my sister live?") == [SISTER]
 
 
+@pytest.mark.shows("003-127")
 async def test_the_same_fact_again(memory):
     """A fact that the user repeats counts as a mention, and is stored once."""
     (first,) = await memory.capture(SISTER)
@@ -123,6 +125,7 @@ async def test_the_same_fact_again(memory):
     assert (await memory.get(first.id)).mention_count == 2
 
 
+@pytest.mark.shows("002-086")
 async def test_a_newer_fact_supersedes(memory, clock):
     """A fact that changes ends the older one, which `as of` still finds."""
     (old,) = await memory.capture("I live in Berlin.")
@@ -173,6 +176,7 @@ async def test_weak_statements_of_another_owner(memory):
     assert await memory.capture(MOVED_KEY, own=memory.own(owner=BOB)) == ()
 
 
+@pytest.mark.shows("003-012", "003-069")
 @pytest.mark.parametrize(
     ("text", "scope"),
     [
@@ -194,6 +198,7 @@ async def test_dry_run(memory):
     assert await memory.recall("sister") == []
 
 
+@pytest.mark.shows("003-044")
 async def test_gates_and_budget(clock):
     """Refusals carry the name of the gate and its reason, and the day's budget holds over several turns."""
     async with Learner(Database(), clock, budget=Budget(per_day=1), projects=["secret*"]) as memory:
@@ -367,6 +372,7 @@ async def test_an_undone_capture_is_no_forgetting(memory):
     assert "stored" == again.outcome
 
 
+@pytest.mark.shows("003-128")
 async def test_a_failed_turn_is_captured_later(memory, monkeypatch):
     """A turn whose memory could not be written does not count as captured."""
     store = memory.runtime.operations.engine.store
@@ -405,6 +411,7 @@ def refused(kind):
     )
 
 
+@pytest.mark.shows("003-106")
 async def test_captured_conversations_are_redacted(memory):
     """Secrets of a message, known or not, and of a command leave their kinds in the memory and their numbers in the report."""
     token = made_up("ghp_")
@@ -469,6 +476,7 @@ async def test_external_text_waits_for_approval(memory):
     assert await memory.pending() == [("I prefer tabs over spaces in Python files.", "external_origin")]
 
 
+@pytest.mark.shows("003-067")
 @pytest.mark.parametrize(
     ("choice", "text", "outcome", "kept"),
     [
@@ -576,6 +584,7 @@ async def test_undo_has_bounds(memory):
     assert [await memory.runtime.undo(each) for each in requests] == [UndoReport(), UndoReport()]
 
 
+@pytest.mark.shows("003-011", "003-058", "003-068")
 async def test_verified_outcome(memory):
     """A command that fails and passes after changes raises a fix, which quotes no output."""
     outcomes = [

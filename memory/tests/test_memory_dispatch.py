@@ -66,6 +66,7 @@ def problem(response):
     return found.code, found.sentence
 
 
+@pytest.mark.shows("004-002", "004-006", "004-014", "004-017")
 async def test_an_operation_is_carried_out_by_name(place):
     """A write and a recall by name return the fields of their reports as plain JSON data."""
     written = await place.ask("write", {"memories": [{"title": "The whale sings."}]})
@@ -91,6 +92,7 @@ async def test_an_operation_is_carried_out_by_name(place):
     )
 
 
+@pytest.mark.shows("004-006", "004-014", "004-162")
 @pytest.mark.parametrize("name", [*OPERATIONS, *OF_THE_RUNTIME])
 async def test_only_the_callers_of_the_table_are_served(place, name):
     """Each operation serves the callers that the table names, and refuses the others."""
@@ -104,6 +106,7 @@ async def test_only_the_callers_of_the_table_are_served(place, name):
     assert {*Caller} - allowed == refused
 
 
+@pytest.mark.shows("004-016")
 async def test_a_request_narrows_and_never_widens(place):
     """The filters of a request narrow those of its source; owners and further stores cannot be named."""
     await place.ask("write", {"memories": [{"title": "The whale.", "store": "shared"}, {"title": "A whale."}]})
@@ -311,6 +314,7 @@ async def test_facts_of_the_owner_need_the_private_store(place, name):
     assert ("refused", "trust") == (refused.status, refused.problems[0].code)
 
 
+@pytest.mark.shows("004-165")
 @pytest.mark.parametrize(
     ("name", "body", "expected"),
     [
@@ -447,6 +451,7 @@ async def test_problems_do_not_repeat_values(place):
         assert response.status in {"invalid", "refused"}
 
 
+@pytest.mark.shows("004-017")
 async def test_a_refusal_is_a_response(place):
     """A write that a gate refuses is answered as refused, with the gate's reason."""
     response = await place.ask("write", {"memories": [{"title": f"the key {make_canary().reveal()}"}]})
@@ -471,6 +476,7 @@ async def test_an_unknown_operation_names_the_known_ones(place):
     assert ", ".join([*OPERATIONS, *OF_THE_RUNTIME]) in response.problems[0].sentence
 
 
+@pytest.mark.shows("004-016")
 async def test_another_profile_is_refused(place):
     """A caller that expects another profile is refused, and one that names this profile is served."""
     assert ("another_profile", "This memory has the profile embedded.") == problem(
@@ -479,6 +485,7 @@ async def test_another_profile_is_refused(place):
     assert "done" == (await place.ask("capabilities", profile="embedded")).status
 
 
+@pytest.mark.shows("004-164")
 async def test_an_operation_without_its_service_is_refused(place):
     """An operation whose service is missing gets a structured rejection, and `capabilities` tells it beforehand."""
     maintain = attrs.evolve(OPERATIONS["recover"], name="maintain", services=frozenset({"small_model"}))
@@ -490,6 +497,7 @@ async def test_an_operation_without_its_service_is_refused(place):
     )
 
 
+@pytest.mark.shows("004-162")
 async def test_capabilities_and_close_are_operations(place):
     """The catalogue is read, and the memory closed, by name; afterwards an operation fails with its reason."""
     catalogue = await place.ask("capabilities", caller=Caller.MODEL)
@@ -524,6 +532,7 @@ async def test_a_fault_shows_its_text_to_the_owner_alone(place, tmp_path):
 # --- Idempotency ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("004-016")
 async def test_a_repeated_key_is_carried_out_once(place):
     """A second request with the same key and body gets the first response, and is marked as replayed."""
     body = {"memories": [{"title": "Tea."}]}

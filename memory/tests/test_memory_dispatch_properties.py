@@ -97,6 +97,7 @@ def any_request(draw):
     return name, draw(st.dictionaries(own | st.sampled_from(NAMES) | st.text(max_size=5), JSON, max_size=4))
 
 
+@pytest.mark.shows("004-165")
 def test_any_json_is_answered(place):
     """Any body gets a response that is JSON: a report, or problems with a code and a sentence each."""
     _, dispatcher = place.open()
@@ -233,6 +234,7 @@ def timeless(report):
     return json.loads(json.dumps(report, default=str), object_hook=lambda each: {**each, **left_out})
 
 
+@pytest.mark.shows("004-162", "004-238")
 def test_every_operation_by_name_is_its_method(place):
     """The same steps through the methods of one memory and by name in another have the same answers."""
     (runtime, _), (_, dispatcher) = place.open(), place.open()
@@ -251,6 +253,7 @@ def test_every_operation_by_name_is_its_method(place):
     check()
 
 
+@pytest.mark.shows("003-008")
 def test_no_operation_is_left_out():
     """Each row of the table is a method of `MemoryRuntime`, and has bodies above."""
     assert {*FIELDS} == {*OPERATIONS}
@@ -381,6 +384,7 @@ def expected(calls):
 KEYED = st.tuples(st.sampled_from(["k", "l", "m"]), st.sampled_from(["Tea.", "Milk."]), st.booleans())
 
 
+@pytest.mark.shows("004-016")
 def test_a_key_counts_once_under_concurrency(place):
     """Requests at once, some given up: each key carries out its first request once, and refuses another one."""
     runtime, dispatcher = place.open()

@@ -283,6 +283,7 @@ FAULTS = {
 HANGING = {"silence", "drip", "header drip"}
 
 
+@pytest.mark.shows("002-108", "002-110")
 @pytest.mark.parametrize("name", FAULTS)
 def test_every_fault_is_an_error_that_names_provider_and_remedy_and_nothing_else(name, server, make, told, shown):
     """Whatever the provider does, there is one error of the right category, without the text and the credential."""
@@ -364,6 +365,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.shows("002-016", "002-103", "002-104", "002-105", "002-106")
 @pytest.mark.parametrize("provider", EXPECTED)
 def test_each_provider_gets_what_it_wants(provider, server, make, canary):
     """Path, body and credential are the provider's own, and so is where the vectors are looked for."""
@@ -390,6 +392,7 @@ def test_each_provider_gets_what_it_wants(provider, server, make, canary):
 COMPATIBLE = {"base_url": "https://models.example/v1/", "api_key_env": "COMPATIBLE_API_KEY"}
 
 
+@pytest.mark.shows("002-016", "002-103", "002-104", "002-105", "002-106")
 @pytest.mark.parametrize(
     ("provider", "given_settings", "address"),
     [
@@ -440,6 +443,7 @@ def test_only_models_that_can_resize_are_asked_to(provider, model, field):
     assert ({} if field is None else {field: 256}) == found
 
 
+@pytest.mark.shows("002-120")
 def test_many_texts_go_in_batches(server, make, told):
     """No request has more texts than allowed, and the rows come back in order, as one trace of counts."""
     texts = [f"{'x' * at}." for at in range(1, 8)]

@@ -21,6 +21,7 @@ COMPATIBLE = {
 LOCAL = {"provider": "openai-compatible", "model": "m", "dimensions": 8, "base_url": "http://localhost:1/v1"}
 
 
+@pytest.mark.shows("002-107", "003-133")
 def test_the_defaults():
     """The default provider is `auto`, with one thread and a timeout of five seconds."""
     assert {
@@ -35,6 +36,7 @@ def test_every_setting_is_explained():
     assert [] == [each.name for each in attrs.fields(EmbeddingSettings) if not each.metadata[HELP]]
 
 
+@pytest.mark.shows("002-106", "002-116", "002-117", "002-118")
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
@@ -111,11 +113,13 @@ def make(tmp_path, environment=(), **given):
     return make_embedder(EmbeddingSettings(**given), state_folder=tmp_path, environment=dict(environment))
 
 
+@pytest.mark.shows("002-003", "002-018", "002-062", "003-094")
 def test_none_is_nobody(tmp_path):
     """The provider `none` gives no embedder."""
     assert None is make(tmp_path, provider="none")
 
 
+@pytest.mark.shows("002-018", "002-103", "002-104", "002-105", "002-119")
 @pytest.mark.parametrize(
     ("provider", "variable"),
     [("openai", "OPENAI_API_KEY"), ("voyage", "VOYAGE_API_KEY"), ("cohere", "COHERE_API_KEY")],
@@ -161,12 +165,14 @@ def test_prefixes_can_be_chosen(tmp_path):
     prefixed.close()
 
 
+@pytest.mark.shows("003-007", "003-133")
 def test_auto_takes_what_is_here(tmp_path, monkeypatch):
     """Without an installed model and without the static package there is no embedder."""
     monkeypatch.setattr(static, "find_spec", lambda name: None)
     assert None is make(tmp_path)
 
 
+@pytest.mark.shows("003-133")
 def test_a_broken_model_is_not_passed_over(tmp_path):
     """A damaged model is an error and is not replaced by another model."""
     (tmp_path / "models" / factory.ONNX_MODEL).mkdir(parents=True)

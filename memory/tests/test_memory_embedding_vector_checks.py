@@ -136,6 +136,7 @@ def test_every_vector_leaves_with_the_length_one(rows):
     np.testing.assert_allclose(np.ones(len(rows)), np.linalg.norm(found.astype(np.float64), axis=1), atol=1e-6)
 
 
+@pytest.mark.shows("002-108")
 @pytest.mark.parametrize(
     ("answer", "category"),
     [
@@ -163,6 +164,7 @@ def test_what_is_no_embedding_is_an_error(answer, category):
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.shows("002-109", "002-120")
 def test_texts_are_prefixed_and_counted():
     """Queries and passages get their own prefixes; the trace holds lengths and no text."""
     told, encoder, clock = [], Encoder(), iter([1.0, 1.5, 2.0, 2.25])

@@ -92,6 +92,7 @@ FINDABLE = {
 }
 
 
+@pytest.mark.shows("002-003", "002-059", "002-062", "003-007", "003-093")
 def test_findable_things_are_found(engine):
     """Names, numbers, identifiers, scripts without spaces, symbols and short words are found by their parts."""
     engine.add(said(*FINDABLE))
@@ -165,6 +166,7 @@ def test_a_query_of_a_megabyte(filled, unit):
     assert answer.hits
 
 
+@pytest.mark.shows("002-060")
 def test_without_words_the_newest_come(engine):
     """A query without content words returns the newest memories, up to its limit."""
     engine.add([*said("old"), NewMemory(title="new", created_at=WHEN + timedelta(days=1))])
@@ -202,6 +204,7 @@ def test_neighbours_come_along(engine):
     assert ["Where is the key?", "Under the red stone"] == titles(engine, "key")
 
 
+@pytest.mark.shows("003-109")
 def test_owners_are_apart(engine):
     """Nothing of another owner is found; several owners are searched together."""
     ann, ben = Owner(user="ann"), Owner(user="ben")
@@ -236,6 +239,7 @@ def slow(_):
     raise failure("test", "timeout", "The test is slow", "Wait.")
 
 
+@pytest.mark.shows("002-063", "002-121", "003-111")
 @pytest.mark.parametrize(
     ("fault", "category"),
     [
@@ -265,6 +269,7 @@ def test_an_embedder_that_fails(tmp_path, fault, category):
     assert [("embedding_failed", {"provider": "test", "category": category, "length": 3})] == traces
 
 
+@pytest.mark.shows("002-004", "002-005", "002-061", "003-030", "003-094", "003-128")
 def test_vectors_find_what_words_do_not(tmp_path):
     """A query finds a memory by its vector that shares no word with it, beside one by its words that has no vector."""
     with MemoryEngine.open(tmp_path, embedder=Letters()) as engine:

@@ -60,6 +60,7 @@ def titles(engine, text, **more):
     return [hit.memory.title for hit in search(engine, text, **more).hits]
 
 
+@pytest.mark.shows("002-002", "002-059")
 def test_phrases_and_prefixes(engine):
     """Each hit holds all patterns; among them the plain words rank; of equal ones the newest comes first."""
     add(engine, "The blue whale dives", "A blue whale swims far", "The whale is blue", "Blue whales rest", "blue whale")
@@ -127,6 +128,7 @@ def test_filters_hold(engine, text):
     assert [] == titles(engine, text, now=NOW - timedelta(days=9), after=NOW)
 
 
+@pytest.mark.shows("002-046")
 def test_forgotten_and_changed(engine):
     """A phrase of a forgotten memory, or of an earlier text, is not found."""
     first, second = add(engine, "a blue whale", "one blue whale")
@@ -166,6 +168,7 @@ def test_both_databases_answer(joint):
     assert [ours] == [hit.memory.id for hit in search(joint, '"blue whale"', scopes=("project",)).hits]
 
 
+@pytest.mark.shows("002-059", "003-093")
 def test_without_an_index(engine, traced, monkeypatch):
     """Where no index can be built, the words of the store answer: a memory with more of the words comes first."""
     add(engine, "a blue whale", "blue sky", "grey whale in the blue sea", "other", owner=ANN)

@@ -89,6 +89,7 @@ def answer(decision, index=None):
 # --- The cases of 002: all four decisions, the exact duplicate and the gate of trust ----------------------------------
 
 
+@pytest.mark.shows("002-069")
 def test_an_unrelated_memory_is_added():
     """A memory that conflicts with none is stored beside the others."""
     memories = Memories()
@@ -114,6 +115,7 @@ class Topics:
         """Nothing is open."""
 
 
+@pytest.mark.shows("002-068", "002-069")
 def test_candidates_are_similar_by_words_or_by_vectors():
     """A memory that shares a vector and no word is a candidate; one that shares neither is none."""
     memories = Memories(answer("ADD"), Topics())
@@ -126,6 +128,7 @@ def test_candidates_are_similar_by_words_or_by_vectors():
     assert (True, False) == tuple(word in memories.asked[-1] for word in ("automobile", "cellar"))
 
 
+@pytest.mark.shows("002-008", "002-074")
 def test_a_memory_that_says_more_updates_the_one_that_says_less():
     """The text of the older memory is replaced by the longer one, and the old text is in its history."""
     memories = Memories()
@@ -138,6 +141,7 @@ def test_a_memory_that_says_more_updates_the_one_that_says_less():
     assert [ADDED, ("UPDATE", ["mention_count", "title"])] == memories.history(2)
 
 
+@pytest.mark.shows("002-008", "002-075")
 def test_a_memory_that_changed_supersedes_the_older_one():
     """Recall gives the newer memory alone, and a question as of yesterday gives the older one."""
     memories = Memories()
@@ -152,6 +156,7 @@ def test_a_memory_that_changed_supersedes_the_older_one():
     assert [ADDED, ("DELETE", ["superseded_by", "valid_until"])] == memories.history(1)
 
 
+@pytest.mark.shows("002-076", "003-072")
 def test_a_memory_that_says_the_same_is_a_mention():
     """A memory in other words for nothing new is counted, and not stored."""
     memories = Memories(answer("NONE", 0))
@@ -162,6 +167,7 @@ def test_a_memory_that_says_the_same_is_a_mention():
     assert ["I live in Lisbon."] == memories.recalled("Lisbon")
 
 
+@pytest.mark.shows("002-067")
 def test_the_same_words_are_a_mention_without_a_question_to_the_judge():
     """The same title and facts in one store are counted, and no model is asked."""
     memories = Memories(answer("DELETE", 0))
@@ -172,6 +178,7 @@ def test_the_same_words_are_a_mention_without_a_question_to_the_judge():
     assert [] == memories.asked
 
 
+@pytest.mark.shows("002-068")
 @pytest.mark.parametrize(
     "place",
     [
@@ -266,6 +273,7 @@ def test_each_pattern_is_searched_from_few_places(language):
 # --- The contract with a model ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("002-070")
 def test_a_model_sees_numbers_and_clipped_texts_only():
     """The question to a model numbers the candidates, and holds no id, owner or store, and at most so much of each text."""
     memories = Memories(answer("ADD"))
@@ -279,6 +287,7 @@ def test_a_model_sees_numbers_and_clipped_texts_only():
     assert [0, 1] == [each["index"] for each in second["candidates"]]
 
 
+@pytest.mark.shows("002-071")
 @pytest.mark.parametrize(
     ("given_answer", "reason"),
     [
@@ -314,6 +323,7 @@ def test_an_answer_outside_the_contract_adds_the_memory(given_answer, reason):
     assert ([] if reason == "model" else [("reconcile_answer_refused", {"reason": reason})]) == memories.events
 
 
+@pytest.mark.shows("002-077")
 def test_a_model_that_fails_adds_the_memory():
     """A model that raises costs nothing but its decision, and the failure is traced by its class."""
 

@@ -79,6 +79,7 @@ async def titles(runtime, visible):
     return {memory.title for memory in found.memories}
 
 
+@pytest.mark.shows("004-001", "004-002", "004-021", "004-236")
 async def test_a_memory_is_written_recalled_and_forgotten(place, runtime):
     """A written memory is found by its words, counts a repeated write as a mention, and is gone once forgotten."""
     first = await runtime.write(requests.WriteRequest(memories=[new("The blue whale sings.")]))
@@ -96,6 +97,7 @@ async def test_a_memory_is_written_recalled_and_forgotten(place, runtime):
     ) == (first, again, [hit.memory.title for hit in found.hits], gone, left)
 
 
+@pytest.mark.shows("004-022", "004-132")
 async def test_a_recall_returns_memories_that_fit(place, runtime):
     """A recall leaves out a memory that fits no word, unless the request asks for any score or has no words."""
     await write(runtime, "The blue whale sings.", "Ann likes tea.")
@@ -132,6 +134,7 @@ async def test_no_operation_shows_the_memories_of_another_owner(place, runtime):
     assert {"The key is under the mat."} == await titles(runtime, place.sees())
 
 
+@pytest.mark.shows("003-106")
 @pytest.mark.parametrize("field", [*TEXTS, "project", "agent", "speaker"])
 def test_a_secret_is_refused_in_every_text(field):
     """The gate of writes refuses a secret in each field of text, names its kind and not its value."""
@@ -158,6 +161,7 @@ def test_a_name_may_be_an_address_or_a_number():
     assert WriteGate(Redactor(Policy(emails=True))).refusal(memory) is None
 
 
+@pytest.mark.shows("003-045")
 def test_people_are_refused_if_the_policy_wants_it():
     """E-mail addresses and phone numbers are refused under a policy that says so."""
     memory = NewMemory(title="Ada reads ada@example.org and +49 30 901820.")
@@ -197,6 +201,7 @@ async def test_a_list_says_whether_there_are_more(place, runtime):
     assert MemoriesReport(memories=both.memories[:1], has_more=True) == one
 
 
+@pytest.mark.shows("004-023", "004-136", "004-137")
 async def test_a_projection_is_bounded(place, runtime):
     """The text of a projection is no longer than the request says, and names the memories that have no room."""
     await write(runtime, "The whale sings.", f"The whale {'swims ' * 100}", "Ann likes tea.")
@@ -225,6 +230,7 @@ async def test_a_projection_keeps_a_memory_in_its_line(place, runtime):
     assert 2 == len(found.system_memory_block.splitlines())
 
 
+@pytest.mark.shows("004-043", "004-155")
 async def test_an_export_has_each_memory_once(place, runtime):
     """Pages of an export hold each memory of all owners once, also those between which others are written."""
     await write(runtime, *[f"Memory {number}." for number in range(5)])
@@ -275,6 +281,7 @@ async def test_an_invented_cursor_is_refused(place, runtime, cursor):
     assert ("cursor", "`cursor` is not the `next_cursor` of a page.") == (caught.value.field, str(caught.value))
 
 
+@pytest.mark.shows("004-044")
 async def test_an_import_does_not_count_a_memory_again(place, runtime):
     """An imported memory that is stored already keeps its count of mentions."""
     await write(runtime, "Tea.")
@@ -286,6 +293,7 @@ async def test_an_import_does_not_count_a_memory_again(place, runtime):
     ) == imported.outcomes
 
 
+@pytest.mark.shows("004-025", "004-141")
 async def test_an_inspection_counts_and_checks(place, runtime):
     """An inspection counts the memories of the owners that it names, and checks the store if asked."""
     await write(runtime, "One.", "Two.")
@@ -304,6 +312,7 @@ async def test_an_inspection_counts_and_checks(place, runtime):
     assert (2, (), {}, None) == (ann.count, ann.owners, ann.store, ann.problems)
 
 
+@pytest.mark.shows("004-045", "004-158", "004-159")
 async def test_a_recovery_builds_the_indexes(place, runtime):
     """A recovery builds the indexes of all owners anew, and says how many memories they hold."""
     await write(runtime, "One.", "Two.")
@@ -330,6 +339,7 @@ async def test_recalled_memories_are_touched_between_operations(place, runtime):
     assert place.clock.now() == found.memories[0].last_accessed_at
 
 
+@pytest.mark.shows("004-010", "004-232", "004-234")
 async def test_capabilities_name_every_operation(runtime):
     """The catalogue has each operation of the table, and `capabilities` and `close`."""
     catalogue = runtime.capabilities()
@@ -346,6 +356,7 @@ async def test_capabilities_name_every_operation(runtime):
         catalogue.teleport  # noqa: B018 - the access raises
 
 
+@pytest.mark.shows("004-233", "004-236")
 async def test_a_profile_withholds_an_operation(place):
     """An operation that the profile withholds is not visible, and calling it raises an error that says why."""
     runtime = await place.open(attrs.evolve(WORDS, name="kiosk", withheld=["forget"]))
@@ -358,6 +369,7 @@ async def test_a_profile_withholds_an_operation(place):
     assert (False, "the profile kiosk withholds it") == (hidden.visible, hidden.reason)
 
 
+@pytest.mark.shows("004-046", "004-160", "004-161")
 async def test_a_closed_memory_answers_no_more(place, runtime):
     """Closing says how it ended; a second close does nothing, and an operation afterwards raises."""
     first = await runtime.close(requests.CloseRequest(reason="test"))
@@ -375,6 +387,7 @@ def test_a_tenant_is_no_part_of_another(tmp_path, tenant):
         PostgresLocation(url=Secret("postgresql://localhost/d"), tenant=tenant, state_folder=tmp_path)
 
 
+@pytest.mark.shows("004-015")
 async def test_a_memory_that_cannot_be_opened_says_why(place):
     """Opening a file that is no database raises an error with the remedy, and leaves the file as it is."""
     (place.folder / "memory.db").write_text("not a database, and longer than a header " * 10)
@@ -416,6 +429,7 @@ async def test_a_cancelled_close_still_closes(place, runtime):
         runtime._operations.list(requests.ListRequest(visible=place.sees()))
 
 
+@pytest.mark.shows("004-011")
 async def test_a_memory_is_closed_by_its_block(place):
     """`async with` closes the memory."""
     async with await place.open() as runtime:

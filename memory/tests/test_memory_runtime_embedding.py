@@ -117,6 +117,7 @@ async def test_some_memories_are_embedded(runtime):
     assert {NAME} == {each.embedder for each in reports}
 
 
+@pytest.mark.shows("004-045")
 async def test_the_memories_of_other_owners_are_not_embedded(runtime):
     """`embed` and `recover` embed the memories of the owners in the request."""
     ann = await runtime.embed(EmbedRequest(owners=(ANN,)))
@@ -152,6 +153,7 @@ async def test_a_recovery_of_an_owner_builds_its_index(runtime):
     assert RecoverReport(trigger="operator", reindexed=2) == report
 
 
+@pytest.mark.shows("004-163", "004-233")
 async def test_without_an_embedder_there_is_no_embed(place):
     """A memory without an embedder does not offer `embed`, and says why."""
     runtime = await place.open(EmbeddingSettings(provider="none"))
@@ -167,6 +169,7 @@ async def test_without_an_embedder_there_is_no_embed(place):
     )
 
 
+@pytest.mark.shows("004-233")
 async def test_an_unavailable_embedder_is_told_from_none(place):
     """A memory whose configured embedder cannot be made says so in the catalogue."""
     runtime = await place.open(EmbeddingSettings(provider="openai", model="m", dimensions=2))
@@ -177,6 +180,7 @@ async def test_an_unavailable_embedder_is_told_from_none(place):
     assert Capability(visible=False, reason=reason) == found
 
 
+@pytest.mark.shows("004-159")
 @pytest.mark.parametrize("operation", ["embed", "recover"])
 async def test_a_failing_embedder_is_a_fault(place, runtime, provider, operation):
     """A provider that refuses is an error of embedding for a caller of the method, and a failure by name."""

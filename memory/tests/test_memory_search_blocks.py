@@ -63,6 +63,7 @@ def test_the_best_are_the_best_of_all(found, query, limit, exhaustive, data):
     assert (best, [expected[unit] for unit in best]) == (answer.units.tolist(), answer.scores.tolist())
 
 
+@pytest.mark.shows("003-093")
 def test_scores_are_bm25():
     """A score is what the formula says, of the counts, the lengths and their mean."""
     block = build([row(1, "aaa aaa bbb"), row(2, "bbb ccc ccc ccc ddd")])

@@ -42,6 +42,7 @@ def found(engine, text, **asked):
     return [(hit.memory.title, round(hit.score, 6)) for hit in engine.search(query).hits]
 
 
+@pytest.mark.shows("003-099")
 @pytest.mark.parametrize("formula", sorted(FORMULAS))
 def test_a_single_memory(engine, formula):
     """A single memory is found by a question about it, and by no other question."""

@@ -70,6 +70,7 @@ def saved(folder):
     return [path.name for path in sorted((folder / INDEXES).glob("*.index"))]
 
 
+@pytest.mark.shows("003-092", "003-118")
 @pytest.mark.parametrize("staying", [5, 200_000])
 def test_nothing_is_left_at_once_and_after_closing(tmp_path, monkeypatch, staying):
     """`forget` removes a memory from all files before it returns, and closing saves the index without it."""

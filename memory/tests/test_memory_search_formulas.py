@@ -100,6 +100,7 @@ def scored(name, candidates, weights=None, names=()):
     return FORMULAS[name](candidates, intent, NOW.timestamp(), weights or Weights()).scores.tolist()
 
 
+@pytest.mark.shows("002-004")
 def test_the_formula_of_seed_002():
     """It is .45 words + .25 vectors + .15 recency + .15 mentions, the best words counting most."""
     days = np.array([0, 1, 4])
@@ -112,6 +113,7 @@ def test_the_formula_of_seed_002():
     assert expected == pytest.approx(scored("seed-002", three(updated=updated, mentions=mentions)), abs=1e-5)
 
 
+@pytest.mark.shows("003-030", "003-095", "003-096")
 def test_the_formula_of_seed_003():
     """It is .55 vectors + .35 words + .10 recency; without vectors words count for both."""
     updated = NOW.timestamp() - 86_400.0 * np.array([0, 1, 3])
@@ -121,6 +123,7 @@ def test_the_formula_of_seed_003():
     assert [0.90 + 0.10, 0.90 * 0.75 + 0.05, 0.025] == pytest.approx(scored("seed-003", words))
 
 
+@pytest.mark.shows("002-061")
 @pytest.mark.parametrize("name", sorted(FORMULAS))
 def test_found_by_both(name):
     """A memory that words and vectors both found comes before a memory that one of them found."""
@@ -128,6 +131,7 @@ def test_found_by_both(name):
     assert 1 == int(np.argmax(scores))
 
 
+@pytest.mark.shows("002-004")
 def test_what_vectors_count():
     """Vectors weigh as the model's scale says unless weights are given; a memory without one counts by words."""
     vectors = attrs.evolve(three(), lexical=np.array([4.0, 0.0, 0.0]))
@@ -153,6 +157,7 @@ def test_found_by_vectors_alone():
     assert max(scored("context", by_vectors)) == pytest.approx(max(scored("context", by_words)))
 
 
+@pytest.mark.shows("002-004", "003-095")
 def test_boosts_are_bounded():
     """Mentions, importance, a pin and the newer time decide between equal memories, and never outweigh the words."""
     equal = attrs.evolve(three(), lexical=np.array([4.0, 4.0, 1.0]), cosine=None)
@@ -346,6 +351,7 @@ def test_what_hits_may_cost():
     assert [[1], [1, 2], [1, 2, 3]] == [chosen(titles, scores, limit=3, max_tokens=most)[0] for most in (5, 29, 30)]
 
 
+@pytest.mark.shows("003-099")
 def test_the_best_passage_of_each():
     """Each memory comes once by its best passage, the newest first among equals, and none below the least score."""
     size = 5

@@ -286,6 +286,7 @@ def some(choices):
 filters = st.tuples(some(CONDITIONS), moments).map(lambda found: {**found[0], "now": found[1]})
 
 
+@pytest.mark.shows("002-065", "002-066", "003-078", "003-079", "003-090")
 @given(st.lists(some(FIELDS), min_size=6, max_size=12), st.lists(filters, min_size=6, max_size=12))
 def test_filters_are_the_store_s(given_fields, asked):
     """Whatever the filters, an index lets through exactly the memories that the store shows."""

@@ -278,6 +278,7 @@ def libraries(tmp_path):
     }
 
 
+@pytest.mark.shows("002-003", "002-064", "003-007")
 @pytest.mark.parametrize("which", ["not_installed", "broken", "another", "gone"])
 def test_an_extension_that_cannot_be_loaded(tmp_path, libraries, which):
     """An extension that cannot be loaded is tried and reported once, and the index's own vectors answer."""
@@ -490,6 +491,7 @@ def here():
     return RuntimeServices(clock=FrozenClock(), report=RecordingReport())
 
 
+@pytest.mark.shows("003-007")
 @pytest.mark.parametrize("there", [pytest.param(True, marks=WITH_IT), False])
 def test_chosen_in_the_settings(tmp_path, monkeypatch, here, there):
     """`memory.local.vectors` chooses it; where it cannot be used, that is audited, and the health says so."""

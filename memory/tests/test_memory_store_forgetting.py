@@ -39,6 +39,7 @@ def content(folder):
     return b"".join(path.read_bytes() for path in sorted(folder.iterdir()) if not path.name.endswith("-shm"))
 
 
+@pytest.mark.shows("003-092", "003-108", "003-118")
 @pytest.mark.parametrize("indexed", [0.5, *campaign(0.0, 1.0)])
 @pytest.mark.parametrize(("seed", "count"), [(1, 1), (2, 30), *campaign((3, 300))])
 def test_nothing_of_it_is_left(tmp_path, seed, count, indexed):
@@ -77,6 +78,7 @@ def test_nothing_of_it_is_left(tmp_path, seed, count, indexed):
     assert all({*facts} <= {*secrets[id_]} for id_, facts in known.items())
 
 
+@pytest.mark.shows("003-092")
 def test_that_it_was_forgotten_is_known(tmp_path):
     """The file still tells that a memory was forgotten, when, and what happened to it, without content."""
     with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as store:

@@ -72,6 +72,7 @@ def test_damage_is_found(damage, expected):
         assert [expected] == store.check(None)
 
 
+@pytest.mark.shows("004-008")
 def test_an_engine_over_it():
     """The engine searches a store in memory as it searches a file, without a folder."""
     with MemoryEngine(InMemoryStore()) as engine:

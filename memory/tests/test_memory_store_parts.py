@@ -73,6 +73,7 @@ def test_labels_of_the_side_table():
     assert ["tag:A", "person:ann", "path:x/y", "path:x", "path:x/z"] == found
 
 
+@pytest.mark.shows("002-007")
 def test_hashes():
     """A hash is of title and facts with NUL between them, cleaned."""
     assert sha256(b"a\0b\0c").hexdigest() == hash_of("a", ("b", "c"))

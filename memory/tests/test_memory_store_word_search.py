@@ -27,6 +27,7 @@ def found(store, *texts, limit=9, **filters):
     return store.matching([Pattern(text=text) for text in texts], looking(**filters), limit=limit)
 
 
+@pytest.mark.shows("002-002", "003-083")
 def test_words_of_every_field(store):
     """Title, narrative, facts, tags, keywords and people are found, by stems and without accents."""
     fields = {
@@ -44,6 +45,7 @@ def test_words_of_every_field(store):
         assert [] == found(store, word)
 
 
+@pytest.mark.shows("003-116")
 def test_newest_first(store):
     """All patterns must match; the newest come first; the limit holds."""
     ids = store.add([new(f"common number{number}", at=-number) for number in range(20)], now=NOW)
@@ -52,6 +54,7 @@ def test_newest_first(store):
     assert ([], [], []) == (found(store, "common", limit=0), found(store), found(store, "number7", "number8"))
 
 
+@pytest.mark.shows("002-002", "002-046")
 def test_the_index_follows(store):
     """A changed memory is found by its new words only, and a forgotten one by none."""
     first, second = store.add([new("alpha", tags=("beta",)), new("alpha")], now=NOW)

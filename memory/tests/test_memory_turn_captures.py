@@ -87,6 +87,7 @@ def test_captured_by_a_later_process(process, database, clock):
     assert ([], [(SISTER, 1)]) == (process.capture(), process.memories())
 
 
+@pytest.mark.shows("003-104")
 def test_a_turn_takes_effect_once(process):
     """A turn that is queued again after its capture changes nothing."""
     process.put(SISTER)
@@ -99,6 +100,7 @@ def test_a_turn_takes_effect_once(process):
     )
 
 
+@pytest.mark.shows("003-104")
 def test_a_turn_that_is_queued_twice(process, clock):
     """A turn that is queued again, as after a fault that hides whether it was stored, is one row."""
     question = Utterance(text="Where does your sister live?", voice="assistant", turn="t1", is_context=True)
@@ -147,6 +149,7 @@ def test_the_content_comes_back():
             TurnContent.of_text(text)
 
 
+@pytest.mark.shows("003-103")
 def test_turns_in_a_batch(process):
     """Turns of a session are captured together, and a message that two have as context is read once."""
     question = Utterance(text="Where does your sister live?", voice="assistant", turn="t1", is_context=True)
@@ -168,6 +171,7 @@ def failing(monkeypatch, error, words=""):
     monkeypatch.setattr(Captures, "found", fail)
 
 
+@pytest.mark.shows("003-103")
 @pytest.mark.parametrize(
     ("error", "category"), [(ZeroDivisionError(), "ZeroDivisionError"), (StoreError("x", "disk_full"), "disk_full")]
 )

@@ -56,6 +56,7 @@ def test_every_error_is_public(kind):
     assert kind is getattr(beaver_hostspecs, kind.__name__)
 
 
+@pytest.mark.shows("000-130", "000-134", "001-092")
 @EVERY_CLASS
 def test_the_text_has_passed_the_scrubber(kind, canary):
     """A secret in the text, in the attributes or in the arguments is masked."""

@@ -48,6 +48,7 @@ def test_a_star_import_works(package):
     assert set(package.__all__) == names.keys() - {"__builtins__"}
 
 
+@pytest.mark.shows("003-033")
 def test_importing_the_contract_imports_nobody_else():
     """Neither the host nor a plugin, neither a heavy library nor the testing kit comes along."""
     unwanted = {

@@ -65,6 +65,7 @@ def _lines(*texts, **options):
     return _render(*texts, **options).text.split("\n")[3:-1]
 
 
+@pytest.mark.shows("000-081", "000-121", "003-023", "003-054")
 def test_the_whole_message():
     """Header, boundaries, provenance in a fixed order and barred texts are exactly these."""
     first = Reference(
@@ -110,6 +111,7 @@ def test_the_whole_message():
     assert not rendered.clipped
 
 
+@pytest.mark.shows("000-072", "001-058")
 @pytest.mark.parametrize("texts", [[], [""], [" \n\t"], ["\u200b\ufeff", "\U000e0061"]])
 def test_nothing_usable_is_no_message(texts):
     """Texts that show nothing are dropped, and when none is left there is no message."""
@@ -165,6 +167,7 @@ def test_scores_are_short(score, shown):
     assert _lines(Reference(text="t", score=score)) == [f'[1] kind="memory" score="{shown}"', "| t"]
 
 
+@pytest.mark.shows("003-054")
 def test_items_are_taken_in_order_until_the_budget_is_used():
     """A smaller item further down does not overtake one that does not fit."""
     rendered = _render("one " * 20, "two " * 200, "three", budget=150)
@@ -234,6 +237,7 @@ def test_another_estimate_is_obeyed():
     assert rendered.shown == ("0", "1")
 
 
+@pytest.mark.shows("000-121", "001-093")
 @given(st.lists(REFERENCES, max_size=5), st.none() | st.integers(0, 400), TEXTS)
 def test_nothing_breaks_out(references, budget, plugin):
     """Exactly two lines start with the fence, the last one is the closing boundary, and the budget holds."""

@@ -253,6 +253,7 @@ def test_several_threads():
     assert [[], [], [], []] == leaked
 
 
+@pytest.mark.shows("000-042", "000-130")
 def test_a_canary_is_masked_in_every_shape_of_it():
     """The kit's own canary, which every encoding changes, is masked in all shapes at once."""
     canary = make_canary()

@@ -28,6 +28,7 @@ WHEN = datetime(2026, 5, 1, 12, tzinfo=UTC)
 RECORDS = [kind for _, kind in inspect.getmembers(turns, attrs.has) if kind.__module__ == turns.__name__]
 
 
+@pytest.mark.shows("002-034")
 def test_four_fields_suffice():
     """A turn needs session, id, prompt and time, and every other field has a default."""
     turn = Turn(session="s", id="t", prompt="Hello", when=WHEN)
@@ -209,6 +210,7 @@ def test_unnamed_values_are_refused(make, overrides):
         make(**overrides)
 
 
+@pytest.mark.shows("002-031")
 def test_trust_can_be_given_by_name():
     """A host may write the trust level as text."""
     assert Trust.INNER is make_turn(trust="inner").trust

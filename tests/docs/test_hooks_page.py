@@ -37,6 +37,7 @@ def needed(spec):
     return ["Called ", "Ordering:", "On failure", *(["Args:"] if signature.parameters else []), *returns]
 
 
+@pytest.mark.shows("003-113", "003-114", "003-115")
 def test_the_page_is_what_the_docstrings_say(script):
     """A hook that is missing on the page, or stands there with another text or signature, is found: run `make docs`."""
     assert script["page"]() == (DOCS / "reference" / "hooks.md").read_text("utf-8")

@@ -29,6 +29,7 @@ def test_each_step_exists(name, path):
     assert name in names(path)
 
 
+@pytest.mark.shows("003-120")
 def test_the_page_names_every_package_on_the_way():
     """The page passes the packages that a turn passes, and fits on a page."""
     packages = {Path(path).parts[1] for _, path in STEPS}

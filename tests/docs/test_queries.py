@@ -77,6 +77,7 @@ def test_each_statement_of_the_store_names_the_tenant(path):
 MADE = re.compile(r"CREATE (?:VIRTUAL )?TABLE (?:IF NOT EXISTS )?(\w+)")
 
 
+@pytest.mark.shows("004-003", "004-004")
 def test_tables_outside_of_the_engine():
     """The host keeps its trail and its sessions; the engine alone has tables of memories."""
     parts = [path for each in ("beaver_hooks", "hostspecs", "toolkit", "plugins") for path in (ROOT / each).rglob("*")]

@@ -1,132 +1,114 @@
-"""Every requirement of the host has an id of its own and names tests that are there."""
+"""`docs/requirements.md` has every statement of the sources, with the tests whose markers name it."""
 
-import ast
 import re
-from functools import cache
+import runpy
 from pathlib import Path
 
-import attrs
 import pytest
 
-from beaver_memory.testing.stores import STORE_CASES
-
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "requirements.md"
-SOURCES = ("000", "001", "002", "003", "004")
-OPEN = re.compile(r"open: \S.+")
-OF_CASES = "test_the_store_conforms"
-CASES = frozenset(f"{OF_CASES}[sqlite-{case.name}]" for case in STORE_CASES)
+DOCS = Path(__file__).parents[2] / "docs"
+CASES = """\
+CASES = [pytest.param(1, id="one", marks=pytest.mark.shows("000-003"))]
+SUITE = {kit.two: pytest.mark.shows("000-004")}
+"""
 
 
-@attrs.frozen(kw_only=True)
-class Row:
-    """One requirement: its id, what it says, what shows it."""
-
-    id: str
-    what: str
-    shown: tuple[str, ...]
+@pytest.fixture(scope="module")
+def script():
+    """Return what the script that makes the page defines."""
+    return runpy.run_path(str(DOCS / "make_requirements.py"))
 
 
-def rows(text: str) -> list[Row]:
-    cells = [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")
+@pytest.fixture
+def written(tmp_path):
+    """Return a function that writes a module of tests and returns the folder of its project."""
+
+    def write(text):
+        (tmp_path / "part" / "tests").mkdir(parents=True)
+        (tmp_path / "part" / "tests" / "test_a.py").write_text(text)
+        return tmp_path
+
+    return write
+
+
+def test_the_page_is_what_the_markers_say(script):
+    """The page is the one that `make docs` writes, and each marker names a statement."""
+    assert (DOCS / "requirements.md").read_text("utf-8") == script["page"](script["statements"](), script["showing"]())
+
+
+@pytest.mark.parametrize(("source", "last"), [("000", 156), ("001", 120), ("002", 131), ("003", 135), ("004", 238)])
+def test_every_statement_is_listed_once(script, source, last):
+    """The statements of a source are numbered from 1, in order and without a gap."""
+    expected = [f"{source}-{number:03}" for number in range(1, last + 1)]
+
+    assert expected == [each.id for each in script["statements"]() if each.id.startswith(source)]
+
+
+def test_every_statement_says_something(script):
+    """A statement is one line of text, and so is the reason why it is open."""
+    assert [] == [
+        each.id
+        for each in script["statements"]()
+        if not re.fullmatch(r"[^|\n]+", each.what) or re.search(r"[|\n]", each.open)
     ]
-    return [Row(id=id_, what=what, shown=tuple(shown.split("; "))) for id_, what, shown in cells if id_ != "id"]
-
-
-@cache
-def functions(path: Path) -> set[str]:
-    """Return the names of a module's test functions."""
-    found = ast.walk(ast.parse(path.read_text("utf-8")))
-    return {node.name for node in found if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-
-
-def fault(shown: str, root: Path = ROOT) -> str | None:
-    """Return the fault of an entry of the last column, or `None`."""
-    if OPEN.fullmatch(shown):
-        return None
-    path, _, test = shown.strip("`").partition("::")
-    name = OF_CASES if test in CASES else test
-    if shown != f"`{shown.strip('`')}`" or not (root / path).is_file():
-        return f"{shown}: no such file"
-    if name and (not name.startswith("test_") or name not in functions(root / path)):
-        return f"{shown}: no such test"
-    if test == OF_CASES:
-        return f"{shown}: name the case"
-    return f"{shown}: name the test" if path.startswith("tests/") and not name else None
-
-
-ROWS = rows(PAGE.read_text("utf-8"))
-
-
-def test_ids():
-    """Ids are well-formed, unique and in order, from the five sources."""
-    ids = [row.id for row in ROWS]
-
-    assert [] == [each for each in ids if not re.fullmatch(r"\d{3}-\d{3}", each)]
-    assert sorted(set(ids)) == ids
-    assert set(SOURCES) == {each[:3] for each in ids}
 
 
 @pytest.mark.parametrize(
-    ("source", "numbers"),
+    ("text", "expected"),
     [
-        ("000", [*range(1, 157)]),
-        ("001", [*range(1, 121)]),
-        ("002", [*range(1, 132)]),
-        ("003", [*range(1, 120), *range(132, 136)]),
-        ("004", [*range(1, 239)]),
+        ('@pytest.mark.shows("000-001", "000-002")\nasync def test_a(): ...', {"000-001": "test_a", "000-002": "test_a"}),
+        ('@pytest.mark.parametrize("a", [pytest.param(1, marks=pytest.mark.shows("000-001"))])\ndef test_a(a): ...', {"000-001": "test_a"}),
+        (f'{CASES}\n@pytest.mark.parametrize("a", CASES)\ndef test_a(a): ...\n@at(SUITE)\ndef test_b(): ...', {"000-003": "test_a[one]", "000-004": "test_b[two]"}),
+        ("def test_a(): ...", {}),
     ],
-)
-def test_no_statement_is_left_out(source, numbers):
-    """Every statement of a source has its row; the numbers between are none."""
-    assert numbers == [int(row.id[4:]) for row in ROWS if row.id.startswith(source)]
+    ids=["above a test", "on a case", "in a constant", "none"],
+)  # fmt: skip
+def test_where_markers_stand(script, written, text, expected):
+    """A marker stands above a test, on one of its cases, or in a constant that its decorators read."""
+    found = script["showing"](written(text))
 
-
-def test_every_row_says_something():
-    """No cell is empty."""
-    assert [] == [row.id for row in ROWS if not row.what or not all(row.shown)]
-
-
-@pytest.mark.parametrize("source", SOURCES)
-def test_what_is_shown(source):
-    """Every test that a requirement names exists, and an open requirement says why."""
-    found = [fault(shown) for row in ROWS if row.id.startswith(source) for shown in row.shown]
-
-    assert [] == [each for each in found if each]
+    assert {id_: [f"part/tests/test_a.py::{test}"] for id_, test in expected.items()} == found
 
 
 @pytest.mark.parametrize(
-    ("shown", "expected"),
-    [
-        ("`tests/test_a.py::test_a`", None),
-        ("`docs/a.md`", None),
-        ("open: the loop", None),
-        ("open: ", "open: : no such file"),
-        ("`tests/test_b.py::test_a`", "`tests/test_b.py::test_a`: no such file"),
-        ("tests/test_a.py::test_a", "tests/test_a.py::test_a: no such file"),
-        ("`tests/test_a.py::test_b`", "`tests/test_a.py::test_b`: no such test"),
-        ("`tests/test_a.py::helper`", "`tests/test_a.py::helper`: no such test"),
-        ("`tests/test_a.py`", "`tests/test_a.py`: name the test"),
-        (f"`tests/test_a.py::{OF_CASES}[sqlite-touched]`", None),
-        (f"`tests/test_a.py::{OF_CASES}[none]`", f"`tests/test_a.py::{OF_CASES}[none]`: no such test"),
-        (f"`tests/test_a.py::{OF_CASES}`", f"`tests/test_a.py::{OF_CASES}`: name the case"),
-    ],
+    "text",
+    ['@pytest.mark.shows("000-001")\ndef helper(): ...', CASES, '@pytest.mark.shows(\n"000-001")\nclass Thing: ...'],
 )
-def test_faults(tmp_path, shown, expected):
-    """An entry that names nothing, no test, no case of a suite, or a file that is not there is found."""
-    (tmp_path / "tests").mkdir()
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.md").touch()
-    (tmp_path / "tests" / "test_a.py").write_text(
-        f"async def test_a(): ...\ndef helper(): ...\ndef {OF_CASES}(): ...\n"
-    )
-
-    assert expected == fault(shown, tmp_path)
+def test_a_marker_on_no_test(script, written, text):
+    """A marker that no test bears is refused, with its place."""
+    with pytest.raises(LookupError, match=r"part/tests/test_a\.py: the markers in lines \[.+\] are on no test"):
+        script["showing"](written(text))
 
 
-def test_rows():
-    """A table is read by its cells, without its head."""
-    page = "| id | what | shown by |\n|---|---|---|\n| 000-001 | a thing | `a`; open: b |\n"
+def test_a_marker_for_no_statement(script):
+    """A marker whose statement is not listed is refused, with its test."""
+    with pytest.raises(LookupError, match=r"no such statement: a\.py::test_a shows 000-002"):
+        script["page"]([script["Statement"]("000-001", "a thing")], {"000-002": ["a.py::test_a"]})
 
-    assert [Row(id="000-001", what="a thing", shown=("`a`", "open: b"))] == rows(page)
+
+def test_rows(script):
+    """A row names each test and the open part; a statement without a test is open, with or without a reason."""
+    listed = [
+        script["Statement"]("000-001", "a thing"),
+        script["Statement"]("000-002", "two things", "the second"),
+        script["Statement"]("000-003", "no thing"),
+        script["Statement"]("001-001", "nothing", "no user"),
+    ]
+    rows = """\
+## 000
+
+| id | what | shown by |
+|---|---|---|
+| 000-001 | a thing | `a.py::test_a`; `a.py::test_b` |
+| 000-002 | two things | `a.py::test_b`; open: the second |
+| 000-003 | no thing | open |
+
+## 001
+
+| id | what | shown by |
+|---|---|---|
+| 001-001 | nothing | open: no user |
+"""
+    text = script["page"](listed, {"000-001": ["a.py::test_a", "a.py::test_b"], "000-002": ["a.py::test_b"]})
+
+    assert f"{script['INTRODUCTION']}\n\n{rows}" == text

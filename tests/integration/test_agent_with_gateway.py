@@ -143,6 +143,7 @@ def settled(result):
 # --- Which memories load ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("000-013", "000-051", "000-054", "000-111", "000-125")
 @pytest.mark.parametrize(
     ("mode", "given", "there"),
     [
@@ -162,6 +163,7 @@ async def test_the_service_is_there_while_the_gateway_is(load, mode, given, ther
     assert (there, there) == (isinstance(service, MemoryGatewayService), service is not None)
 
 
+@pytest.mark.shows("000-013")
 async def test_there_is_no_service_once_the_gateway_is_gone(load):
     """After the gateway plugin is unregistered, the agent has no gateway service."""
     agent = await load()
@@ -170,6 +172,7 @@ async def test_there_is_no_service_once_the_gateway_is_gone(load):
     assert None is agent.engine.memory_gateway_service
 
 
+@pytest.mark.shows("001-001", "001-003", "001-018", "001-042", "001-095", "001-117")
 async def test_the_exclusive_mode_is_one_memory(load):
     """The mode `memory_gateway` loads neither the curated nor an enabled local memory; recall and persistence go on."""
     agent = await load(mode="memory_gateway", local={"enabled": True})
@@ -182,6 +185,7 @@ async def test_the_exclusive_mode_is_one_memory(load):
     assert ["search", "model", "answered", "add", "flush"] == agent.log
 
 
+@pytest.mark.shows("000-047", "000-048", "000-055", "000-140", "001-002", "001-042", "001-116")
 @pytest.mark.parametrize("mode", ["curated", "hybrid"])
 async def test_the_snapshot_and_the_tool_are_there_in_both_modes(load, mode):
     """The model gets the curated snapshot and the tool `memory`, with a gateway and without one."""
@@ -195,6 +199,7 @@ async def test_the_snapshot_and_the_tool_are_there_in_both_modes(load, mode):
 # --- Recall -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("000-014", "000-064", "000-066", "000-141", "001-034", "001-051", "001-052", "001-053", "001-109")
 async def test_the_search_comes_before_the_model_is_asked(load, gateway):
     """The gateway is searched for the prompt, then the model is asked, and has the curated snapshot as ever."""
     agent = await load()
@@ -206,6 +211,8 @@ async def test_the_search_comes_before_the_model_is_asked(load, gateway):
     assert KNOWN in agent.provider.system
 
 
+@pytest.mark.shows("000-014", "000-073", "000-075", "000-078", "000-142", "001-034", "001-059", "001-060", "001-063")
+@pytest.mark.shows("001-110")
 async def test_what_was_recalled_stands_before_the_prompt_and_outside_the_system_prompt(load):
     """Recalled text is a message of its own after the skills and before the history, never in the system prompt."""
     agent = await load()
@@ -221,6 +228,7 @@ async def test_what_was_recalled_stands_before_the_prompt_and_outside_the_system
     assert "We chose" not in agent.provider.system
 
 
+@pytest.mark.shows("000-077", "000-083", "000-143", "001-062", "001-111")
 @pytest.mark.parametrize(
     ("mode", "given", "active"),
     [("hybrid", {}, True), ("memory_gateway", {}, True), (None, {"userKey": None}, False), ("curated", {}, False)],
@@ -237,6 +245,8 @@ async def test_the_rule_is_there_only_while_the_gateway_is(load, mode, given, ac
 # --- Persistence --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("000-015", "000-053", "000-086", "000-092", "000-144", "001-035", "001-065", "001-070", "001-071")
+@pytest.mark.shows("001-112")
 async def test_add_and_flush_come_after_the_answer_once_each(load):
     """The turn is added and flushed once, after the final answer, however many rounds of tools it has."""
     agent = await load(*REMEMBER)
@@ -245,6 +255,7 @@ async def test_add_and_flush_come_after_the_answer_once_each(load):
     assert ["search", *["model"] * 4, "answered", "add", "flush"] == agent.log
 
 
+@pytest.mark.shows("000-026", "000-076", "000-098", "000-123", "000-145", "001-017", "001-061", "001-075", "001-113")
 async def test_nothing_but_prompt_and_answer_is_added(load, gateway):
     """No tool call or result, no system prompt, no curated text, no skill and nothing recalled is sent to be kept."""
     agent = await load(*REMEMBER)
@@ -259,6 +270,7 @@ async def test_nothing_but_prompt_and_answer_is_added(load, gateway):
     assert [] == [each for each in never if each in sent]
 
 
+@pytest.mark.shows("000-005", "000-019", "000-084", "000-100", "000-123", "000-148")
 async def test_the_memory_tool_makes_no_request(load, gateway):
     """The memory tool writes the model's changes to the curated files, and sends none of them to the gateway."""
     agent = await load(*REMEMBER)
@@ -272,6 +284,7 @@ async def test_the_memory_tool_makes_no_request(load, gateway):
     assert [] == [each for each in gateway.received if b"coffee" in each.raw or b"vim" in each.raw]
 
 
+@pytest.mark.shows("000-005", "000-020", "000-084", "000-099", "000-123", "000-139", "000-149", "001-038", "001-076")
 async def test_persistence_changes_no_curated_file(load, gateway):
     """Recall, add and flush leave MEMORY.md and USER.md byte for byte as they were."""
     agent = await load()
@@ -293,6 +306,8 @@ FAILURES = {
 REQUESTS = {"search": ["search", "add", "flush"], "add": ["search", "add"], "flush": ["search", "add", "flush"]}
 
 
+@pytest.mark.shows("000-009", "000-049", "000-113", "000-114", "000-115", "000-116", "000-117", "000-146", "001-004")
+@pytest.mark.shows("001-031", "001-085", "001-086", "001-087", "001-089", "001-114")
 @pytest.mark.parametrize("fault", [Fault.STATUS_503, Fault.STATUS_401, Fault.RESET_MID_BODY, Fault.INVALID_JSON])
 @pytest.mark.parametrize("operation", FAILURES)
 async def test_a_failure_does_not_change_what_a_run_comes_to(load, gateway, operation, fault):
@@ -318,6 +333,8 @@ async def test_a_failure_does_not_change_what_a_run_comes_to(load, gateway, oper
     assert REQUESTS[operation] == gateway.operations
 
 
+@pytest.mark.shows("000-016", "000-101", "000-120", "000-147", "001-005", "001-011", "001-077", "001-084", "001-085")
+@pytest.mark.shows("001-086", "001-087", "001-115")
 @pytest.mark.parametrize("operation", FAILURES)
 async def test_hidden_events_tell_what_happened_and_hold_no_credential(load, gateway, sink, canary, operation):
     """Success and failure are hidden events of the session, the turns' text and the key are in none of them."""
@@ -338,6 +355,7 @@ async def test_hidden_events_tell_what_happened_and_hold_no_credential(load, gat
 # --- No gateway ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("000-055", "000-083", "000-085", "000-150", "001-064", "001-095", "001-104")
 @pytest.mark.parametrize(
     ("mode", "given"), [("curated", {}), (None, {"userKey": None})], ids=["curated", "degraded implicit hybrid"]
 )

@@ -182,6 +182,7 @@ async def test_cancellation_does_not_wait_for_a_hook_that_swallows_it(tmp_path):
         assert len(plugin.calls_of("on_turn_dropped")) == 1
 
 
+@pytest.mark.shows("000-096")
 async def test_an_exception_in_the_turns_body_drops_it_once_and_comes_out(tmp_path):
     """`host.turn` swallows nothing: the very exception comes out, and the plugins learn that the turn failed."""
     plugin, error = SteppingPlugin(), RuntimeError("the model is gone")

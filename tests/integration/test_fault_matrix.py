@@ -123,6 +123,7 @@ async def test_what_is_searched_for_leaks_would_show_them(canary, tmp_path):
     assert {name for name, text in seen.texts.items() if canary.traces(text)} == {"log"}
 
 
+@pytest.mark.shows("000-006", "000-008", "000-009", "001-004", "001-031", "002-041", "003-015", "003-110")
 @pytest.mark.parametrize(("fault", "hook"), TURN_CASES)
 async def test_a_fault_in_a_turn_costs_only_its_own_contribution(fault, hook, *, canary, clean, tmp_path, capfd):
     """The turn is the same bytes as without the plugin's answer, with one event and one health change for the fault."""
@@ -135,6 +136,7 @@ async def test_a_fault_in_a_turn_costs_only_its_own_contribution(fault, hook, *,
     assert_content_free(seen)
 
 
+@pytest.mark.shows("000-109")
 @pytest.mark.parametrize(("fault", "hook"), LOADING_CASES)
 async def test_a_fault_while_loading_leaves_only_that_plugin_out(fault, hook, *, canary, clean, tmp_path, capfd):
     """A plugin that is not required and cannot be loaded is `unavailable`; the others load and the turn is the same."""

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 DEPENDENCIES = "import pluggy, attrs, structlog"
 UNWANTED = ("apsw", "cattrs", "click", "filelock", "httpx", "rich", "sqlite3", "importlib.metadata")
@@ -25,6 +27,7 @@ def test_importing_the_host_imports_nothing_that_it_may_not_need():
     assert [name for name in sorted(added) if name.startswith(UNWANTED)] == []
 
 
+@pytest.mark.shows("001-009", "001-044", "003-001", "003-033", "003-034")
 def test_importing_the_host_imports_no_plugin():
     """Host and agent bring the host, its contract and the toolkit, and no other distribution of the family."""
     loaded = modules_after("from beaver_hooks import Host; import beaver_hooks.agent.loop")
@@ -42,6 +45,7 @@ def test_the_testing_kit_is_imported_by_those_who_test_only():
     assert kit == []
 
 
+@pytest.mark.shows("003-034", "004-003", "004-004", "004-006", "004-007", "004-237", "004-238")
 def test_each_part_imports_what_its_contract_allows(tmp_path):
     """The import contracts hold: a plugin knows no host, and reaches the memories by the operations alone."""
     linter = Path(sys.executable).with_name("lint-imports")

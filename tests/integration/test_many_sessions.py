@@ -45,6 +45,7 @@ async def open_turns(host: Host, sessions: Iterable[str]) -> list[OpenTurn]:
     return [await host.open_turn(PROMPT, session=session) for session in sessions]
 
 
+@pytest.mark.shows("003-015", "003-131")
 @pytest.mark.parametrize("fault", [Fault.AWAIT_FOREVER, Fault.SWALLOW_CANCEL])
 async def test_a_hundred_prompts_wait_for_one_deadline_and_no_longer(fault, tmp_path):
     """All other plugins have answered all sessions before the first deadline ends, and one deadline is all they wait."""

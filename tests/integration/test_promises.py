@@ -70,6 +70,7 @@ async def test_recall_counts_in_its_own_session_only(make_host):
     assert {"with recall": True, "another one": False} == skeptic.said
 
 
+@pytest.mark.shows("000-075", "000-076")
 async def test_what_after_prompt_sees_holds_no_recalled_text(make_host):
     """The model was shown it; of the turn that is handed on to be kept it is no part, in no field at any depth."""
     recalling, learning = RecordingPlugin(CONTRIBUTION), RecordingPlugin()
@@ -216,6 +217,7 @@ async def end_of(turn, *, commit):
     await (turn.commit(ANSWER) if commit else turn.drop())
 
 
+@pytest.mark.shows("003-056", "003-057")
 @pytest.mark.parametrize("commit", [True, False], ids=["commit", "drop"])
 async def test_the_answer_comes_first(make_host, commit):
     """Telling of a tool, committing and dropping return while no plugin has learned anything; it learns afterwards."""
@@ -233,6 +235,7 @@ async def test_the_answer_comes_first(make_host, commit):
     assert ["search", ANSWER if commit else "failed"] == plugin.learned
 
 
+@pytest.mark.shows("000-086", "001-035", "001-065", "002-081", "003-037")
 async def test_nothing_is_learned_before_the_answer_is_there(make_host):
     """No hook of the answer runs before the turn is committed, even while the background is idle."""
     plugin = RecordingPlugin()
@@ -269,6 +272,7 @@ class Reporting:
             report.outcome("facts", "skipped")
 
 
+@pytest.mark.shows("002-127", "003-005", "003-043", "003-047", "003-050")
 @pytest.mark.parametrize(
     ("prompt", "decisions", "injected", "outcomes"),
     [

@@ -512,6 +512,7 @@ async def test_draining_takes_a_number(make_host, seconds):
     assert str(caught.value).startswith("`seconds` takes a number of seconds; it was given a ")
 
 
+@pytest.mark.shows("003-004", "003-034")
 async def test_without_plugins_a_turn_is_given_nothing(make_host):
     """A host without plugins adds nothing to a turn, whatever was said and answered in its session before."""
     async with make_host() as host:
@@ -603,6 +604,7 @@ async def test_a_turn_has_an_id_and_a_time_of_its_own_accord(make_host):
     assert ("mine", "c", "ada") == (two.id, two.turn.conversation, two.turn.user)
 
 
+@pytest.mark.shows("000-121")
 async def test_the_boundary_is_random(make_host):
     """The fence around a turn's references is different for every turn."""
     plugin = RecordingPlugin(Contribution(references=(Reference(text="r"),)))

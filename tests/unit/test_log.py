@@ -61,6 +61,7 @@ def test_what_is_no_text(lines):
     assert lines == ['event=beaver_hooks.thing_happened bomb=Bomb error=ValueError many=1 ids="n 1,Bomb,list" none=']
 
 
+@pytest.mark.shows("002-110")
 def test_secrets_are_masked(lines, canary):
     """A secret shows in no field and not as the name of an event."""
     make_log(NAME).error(canary.reveal(), plain=canary.reveal(), inside=f"a{canary.reveal()}b")

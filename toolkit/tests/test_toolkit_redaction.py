@@ -64,6 +64,7 @@ PLACES = {
 }
 
 
+@pytest.mark.shows("003-106")
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("kind", SECRETS)
 def test_secrets_vanish_wherever_they_stand(kind, place):

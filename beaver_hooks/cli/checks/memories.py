@@ -78,20 +78,20 @@ def examine_servers(sections: Mapping[str, Mapping[str, Any]], environment: Mapp
 
 
 def _postgres(
-    subject: str, settings: Mapping[str, Any], name: object, environment: Mapping[str, str]
+    subject: str, settings: Mapping[str, Any], project: object, environment: Mapping[str, str]
 ) -> Iterator[Finding]:
     url = settings.get("url")
     text = environment.get(url["env"], "") if is_reference(url) else url
     if is_reference(url) and not text:
-        shown = shown_variable(url["env"])
-        variable = f"the environment variable {shown}" if shown else "its environment variable"
-        yield problem(subject, f"{variable} is not set, so no memory can be read", f"set {shown or 'it'}")
+        name = shown_variable(url["env"])
+        variable = f"the environment variable {name}" if name else "its environment variable"
+        yield problem(subject, f"{variable} is not set, so no memory can be read", f"set {name or 'it'}")
         return
     address = parsed(text) if isinstance(text, str) else None
     if address is None:
         yield problem(subject, "its `url` is no address of a database", "write postgresql://user@host:5432/database")
         return
-    project = f", project {name}" if name else ""
-    yield ok(subject, printable(f"{address.place}, tenant {settings.get('tenant')}{project}"))
+    part = f", project {project}" if project else ""
+    yield ok(subject, printable(f"{address.place}, tenant {settings.get('tenant')}{part}"))
     if address.has_password and not is_reference(url):
         yield warning(f"{subject}.postgres.url", "the password is in the configuration file itself", IN_ENVIRONMENT)

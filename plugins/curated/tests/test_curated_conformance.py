@@ -36,6 +36,7 @@ class ApprovingHarness(CuratedHarness):
 EXCUSES = {"recalls", "learns", "refuses_injected", "holds_secret", "confirms_compaction"}
 
 
+@pytest.mark.shows("001-033")
 @pytest.mark.parametrize("make", [CuratedHarness, ApprovingHarness])
 @pytest.mark.parametrize("case", PLUGIN_CASES, ids=str)
 async def test_conformance(case, make):

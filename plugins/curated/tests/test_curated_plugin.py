@@ -35,6 +35,7 @@ class Gateway:
         return Contribution(blocks=("from elsewhere",))
 
 
+@pytest.mark.shows("000-001", "000-046", "000-065", "001-002", "001-036", "001-037", "001-064", "001-104", "001-116")
 async def test_frozen_per_run(state):
     """An entry that the tool writes in a run appears in the next run, and not in the same one."""
     async with Host(entry_points=["curated"], state_folder=state) as host:
@@ -70,6 +71,7 @@ async def test_known_in_the_next_process(state):
         assert turn.system_prompt().endswith("Likes tea.")
 
 
+@pytest.mark.shows("000-049")
 async def test_gateway_changes_nothing(state):
     """A second memory does not change the curated blocks."""
     make_plugin(state / "plugins" / "curated").service.change(Target.MEMORY, [Operation(action="add", content="one")])
@@ -82,6 +84,7 @@ async def test_gateway_changes_nothing(state):
     assert (True, prompts[0]) == (HEADERS[Target.MEMORY] in prompts[0], prompts[1])
 
 
+@pytest.mark.shows("000-110")
 async def test_fail_closed(state):
     """A file that cannot be read stops the turn where the mode says so, with the error unchanged."""
     plugin = make_plugin(state / "plugins" / "curated")
@@ -103,6 +106,7 @@ async def test_unreadable_at_the_start(state):
         assert "reported: unreadable_file" in str(host.health()["curated"])
 
 
+@pytest.mark.shows("000-002")
 async def test_modes(state, tmp_path, monkeypatch):
     """The tool is there in the modes `curated` and `hybrid`, with the settings of the file."""
     offered = []
@@ -136,6 +140,7 @@ async def test_empty(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.shows("000-001")
 @pytest.mark.parametrize(
     ("per_user", "fields", "shown", "left_out"),
     [
@@ -252,6 +257,7 @@ def test_description():
     assert (CuratedSettings, "memory.curated", 1) == (info.settings, info.settings_path, len(info.rules))
 
 
+@pytest.mark.shows("000-048")
 def test_imports():
     """The distribution imports the contract and nothing of the host, and no network module."""
     code = "import sys, beaver_hooks_curated; print(*sorted(sys.modules))"

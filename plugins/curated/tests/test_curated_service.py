@@ -84,6 +84,7 @@ def test_sweep(service, make_service):
     assert (2, [False, False]) == (make_service().sweep(), [stray.exists() for stray in strays])
 
 
+@pytest.mark.shows("000-044")
 def test_snapshot_is_stable(service, make_service):
     """While nothing changes, every snapshot is the same bytes, in every process."""
     add(service, "one")

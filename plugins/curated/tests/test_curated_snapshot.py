@@ -13,6 +13,7 @@ def page(target, *entries, limit=2200):
     return Page(target=target, entries=entries, limit=limit)
 
 
+@pytest.mark.shows("000-044")
 def test_format():
     """Each target has a block with a ruled header and its usage, the notes first."""
     pages = [page(Target.MEMORY, "one", "two"), page(Target.USER, "likes tea", limit=1375)]

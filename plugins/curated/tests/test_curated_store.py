@@ -40,6 +40,7 @@ def actions(store):
     return [change.action for change in store.changes(MEMORY)]
 
 
+@pytest.mark.shows("000-044", "000-048")
 def test_write(store, add):
     """A write is in the file, in the answer and in the history; other targets stay as they are."""
     add(store, "one")

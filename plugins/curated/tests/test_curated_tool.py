@@ -36,6 +36,7 @@ async def fill(tool, *texts, target="user"):
         assert (await call(tool, action="add", target=target, content=text))["success"]
 
 
+@pytest.mark.shows("000-002", "000-044", "000-084", "003-012")
 async def test_add(tool):
     """An addition is confirmed with usage and count, and the entries are not repeated."""
     await fill(tool, "one")
@@ -65,6 +66,7 @@ async def test_duplicate(tool):
     assert ([], [("curated", OutcomeKind.DUPLICATE, {"target": "user"})]) == (report.events, report.outcomes)
 
 
+@pytest.mark.shows("000-002")
 async def test_replace_and_remove(tool):
     """The answer shows the replaced or removed entry, and no other."""
     await fill(tool, "likes tea", "other")
@@ -474,6 +476,7 @@ async def test_trust(make_service, per_user, fields, target, may_change):
     assert ((), []) == (service.page(Target(target), turn.user).entries, report.events)
 
 
+@pytest.mark.shows("000-048")
 def test_schema(tool):
     """The parameters are a JSON Schema that takes the documented calls and refuses others."""
     schema = thaw(tool.tool.parameters)

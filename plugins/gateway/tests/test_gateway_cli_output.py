@@ -75,6 +75,7 @@ async def test_a_search_that_finds_nothing(gateway, settings):
     assert "Nothing would be injected (1 results)." == await search(settings, "What?")
 
 
+@pytest.mark.shows("000-042")
 async def test_status(gateway, settings, tmp_path, canary):
     """The status shows the settings and the breaker, never the key, and touches no network."""
     text = await status(settings, tmp_path)

@@ -56,6 +56,8 @@ async def error_of(client, operation, seconds=5.0):
     return caught.value
 
 
+@pytest.mark.shows("000-003", "000-022", "000-024", "000-025", "000-057", "000-061", "000-093", "000-094", "000-131")
+@pytest.mark.shows("001-008", "001-013", "001-015", "001-016", "001-023", "001-045", "001-071", "001-091", "001-100")
 async def test_paths_and_bodies(make, httpx_mock):
     """Each operation goes to its own path with exactly its own body, byte for byte."""
     httpx_mock.add_response(json={"results": [{"text": "a"}]}, is_reusable=True)
@@ -72,6 +74,7 @@ async def test_paths_and_bodies(make, httpx_mock):
     ] == [(each.method, str(each.url), each.content) for each in httpx_mock.get_requests()]  # fmt: skip
 
 
+@pytest.mark.shows("000-061", "000-119", "001-048", "001-091")
 async def test_headers(make, httpx_mock):
     """A request says what it is, asks for no compression, and holds no credential outside its body."""
     httpx_mock.add_response(json={"results": []}, is_reusable=True)
@@ -89,6 +92,7 @@ async def test_headers(make, httpx_mock):
     ]
 
 
+@pytest.mark.shows("000-057")
 @pytest.mark.parametrize("slash", ["", "/", "//"])
 async def test_a_path_before_ours_is_kept(slash, make, httpx_mock):
     """A gateway may be under a path, given with or without a slash at its end."""
@@ -161,6 +165,7 @@ async def test_statuses(make, httpx_mock, status, category, transient):
         assert isinstance(error, BeaverError)
 
 
+@pytest.mark.shows("001-049")
 async def test_wrong_credentials(make, httpx_mock, canary):
     """A gateway that does not know the key says so; the error names no key, even where the gateway repeats it."""
     httpx_mock.add_response(401, text=canary.reveal())

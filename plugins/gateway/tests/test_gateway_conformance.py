@@ -59,6 +59,7 @@ class GatewayHarness(PluginHarness):
 EXCUSES = {"refuses_injected", "isolated", "offers_tools", "offers_commands"}
 
 
+@pytest.mark.shows("001-033")
 @pytest.mark.parametrize("case", PLUGIN_CASES, ids=str)
 async def test_conformance(case):
     """The plugin passes the case, or its card excuses it."""

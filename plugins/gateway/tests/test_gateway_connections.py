@@ -94,6 +94,7 @@ async def test_a_redirect_is_not_followed(gateway, make_client, canary):
     assert ([], 0) == (elsewhere.received, elsewhere.connections)
 
 
+@pytest.mark.shows("000-118", "001-090")
 async def test_the_environment_has_no_say(gateway, make_client, monkeypatch):
     """Requests ignore the proxies of the environment."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
@@ -111,6 +112,7 @@ async def test_a_proxy_that_is_configured(gateway, make_client):
     assert [f"http://localhost:1/prefix{path}" for path in PATHS.values()] == [each.path for each in gateway.received]
 
 
+@pytest.mark.shows("000-060", "000-132", "001-047", "001-101")
 @pytest.mark.parametrize("secure", [False, True])
 async def test_the_deadline_is_total(secure, server_tls, ca_bundle, make_client):
     """Neither silence nor a slow drip extends the deadline, with and without TLS, and the connection is closed."""
@@ -127,6 +129,7 @@ async def test_the_deadline_is_total(secure, server_tls, ca_bundle, make_client)
         await client.close()
 
 
+@pytest.mark.shows("000-063", "000-092", "001-050")
 @pytest.mark.parametrize("fault", [Fault.RESET_BEFORE_HEADERS, Fault.READ_TIMEOUT, Fault.STATUS_500, Fault.TRUNCATED])
 async def test_nothing_is_sent_twice(gateway, make_client, fault):
     """Each call sends exactly one request, also when it fails."""
@@ -159,6 +162,7 @@ async def test_an_add_that_was_sent_and_not_answered(gateway, make_client):
     assert Sending(begun=False) == sending
 
 
+@pytest.mark.shows("000-012", "000-059", "001-046")
 async def test_more_requests_than_connections(gateway, make_client):
     """Requests beyond the limit wait for a connection, and all are answered."""
     gateway.delay = 0.001
@@ -168,6 +172,7 @@ async def test_more_requests_than_connections(gateway, make_client):
     assert (3 * CONNECTIONS, True) == (len(gateway.received), gateway.most_open <= CONNECTIONS + IDLE_CONNECTIONS)
 
 
+@pytest.mark.shows("000-059", "001-046")
 async def test_cancelling_closes_the_connection(gateway, make_client):
     """Cancelling a search raises `CancelledError` and closes the connection."""
     gateway.misbehave("search", Fault.READ_TIMEOUT)

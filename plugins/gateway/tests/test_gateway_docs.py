@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import attrs
+import pytest
 
 from beaver_hooks.config.converter import structure
 from beaver_hooks.config.type_hints import key_of
@@ -62,11 +63,13 @@ def test_every_event_is_documented():
     assert {*re.findall(r'"(memory_gateway_\w+)"', SOURCES)} == documented
 
 
+@pytest.mark.shows("000-079")
 def test_the_rule_is_shown_as_it_is():
     """The page quotes the rule word by word."""
     assert RULE in " ".join(part("What comes back").split())
 
 
+@pytest.mark.shows("000-153")
 def test_the_examples_are_complete():
     """The configurations of both pages load, with the key from the environment."""
     for text in (PAGE, README):
@@ -76,6 +79,7 @@ def test_the_examples_are_complete():
         assert () == settings.missing
 
 
+@pytest.mark.shows("000-151", "000-152", "000-154", "000-155", "000-156", "001-118", "001-119", "001-120")
 def test_the_readme_says_what_users_must_know():
     """The README names the default, degradation, required fields, other modes, the secret and the reload."""
     needed = ["`hybrid`, both memories", "left out, with one warning", "are required", '"mode": "memory_gateway"',

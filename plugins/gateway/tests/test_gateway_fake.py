@@ -31,6 +31,7 @@ def test_good_bodies(operation):
         assert name == problem_of(operation, {key: value for key, value in good.items() if key != name})
 
 
+@pytest.mark.shows("001-012")
 @pytest.mark.parametrize(
     ("operation", "field", "value"),
     [
@@ -65,6 +66,7 @@ def test_bad_bodies(operation, field, value):
     assert field == problem_of(operation, GOOD[operation] | {field: value})
 
 
+@pytest.mark.shows("000-017", "001-012")
 @pytest.mark.parametrize(
     ("path", "content", "kind", "expected"),
     [

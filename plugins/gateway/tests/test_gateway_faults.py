@@ -277,6 +277,8 @@ def test_the_matrix_is_complete():
     assert 105 == len(CELLS)
 
 
+@pytest.mark.shows("000-006", "000-007", "000-008", "000-042", "000-069", "000-113", "000-116", "000-147", "001-032")
+@pytest.mark.shows("001-055", "001-093")
 @pytest.mark.parametrize(
     ("fault", "operation"), [*TURN_CELLS, *campaign(*(cell for cell in CELLS if cell not in TURN_CELLS))]
 )
@@ -316,6 +318,8 @@ async def test_a_fault_costs_the_turn_nothing(fault, operation, around, make_hos
     around.canary.assert_clean(*texts, *files, *(f"{each} {each!r}" for each in health.values()))
 
 
+@pytest.mark.shows("000-042", "000-058", "000-062", "000-119", "000-120", "000-133", "000-134", "001-032", "001-049")
+@pytest.mark.shows("001-092", "001-102", "001-103")
 @pytest.mark.parametrize(("fault", "operation"), CELLS)
 async def test_a_fault_is_one_typed_error(fault, operation, around, make_client):
     """Each fault raises its typed error, which does not show the key in its text, record or traceback."""

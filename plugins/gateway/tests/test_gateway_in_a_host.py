@@ -63,6 +63,8 @@ async def run_turn(host, prompt="What did we choose?", answer="PostgreSQL.", ses
     return turn
 
 
+@pytest.mark.shows("000-003", "000-004", "000-022", "000-024", "000-025", "000-052", "000-081", "001-010", "001-013")
+@pytest.mark.shows("001-015", "001-016", "001-057", "001-094", "003-018", "003-031", "003-103")
 async def test_recall_add_and_flush(gateway, make_host, events):
     """A hybrid turn is searched before the prompt, and then added and flushed once after the answer."""
     gateway.results = [RESULT]
@@ -83,6 +85,7 @@ async def test_recall_add_and_flush(gateway, make_host, events):
     assert "s1" not in events.gateway[1][1]["session_id"]
 
 
+@pytest.mark.shows("000-078", "000-080")
 async def test_recalled_text_stands_outside_the_system_prompt(gateway, make_host):
     """The system prompt holds the rule and the curated block; the references are a message of their own."""
     gateway.results = [RESULT]
@@ -95,6 +98,7 @@ async def test_recalled_text_stands_outside_the_system_prompt(gateway, make_host
     assert 1 == len(turn.references)
 
 
+@pytest.mark.shows("000-005", "000-021", "000-079", "000-082")
 async def test_a_fact_that_both_memories_have_is_shown_by_both(gateway, make_host):
     """The curated block and the gateway's message both show it: no memory is compared with another."""
     gateway.results = [{"id": "ep_1", "text": "Likes tea."}, {"id": "ep_2", "text": "Likes coffee instead of tea."}]
@@ -109,6 +113,7 @@ async def test_a_fact_that_both_memories_have_is_shown_by_both(gateway, make_hos
     ]
 
 
+@pytest.mark.shows("000-074", "001-059", "001-110")
 async def test_the_place_of_what_was_recalled(gateway, make_host):
     """The search runs before the model call, and the references come after skills and before history and prompt."""
     gateway.results = [RESULT]
@@ -131,6 +136,7 @@ async def test_the_place_of_what_was_recalled(gateway, make_host):
     assert (True, True) == ("Likes tea." in texts[0], "Draw maps." in texts[1])
 
 
+@pytest.mark.shows("000-018", "000-027", "000-050", "000-127")
 async def test_both_memories_load_in_the_explicit_hybrid_mode(gateway, make_host):
     """An explicit hybrid mode has both memories, and the tool of the curated one."""
     async with make_host(gateway) as host:
@@ -138,6 +144,7 @@ async def test_both_memories_load_in_the_explicit_hybrid_mode(gateway, make_host
         assert ["memory"] == [tool.name for tool in host.tools["curated"]]
 
 
+@pytest.mark.shows("001-003", "001-117")
 async def test_the_exclusive_mode_has_no_curated_memory(gateway, make_host):
     """The mode `memory_gateway` has neither the tool `memory` nor a curated block; recall and persistence go on."""
     gateway.results = [RESULT]
@@ -151,6 +158,7 @@ async def test_the_exclusive_mode_has_no_curated_memory(gateway, make_host):
     assert ["search", "add", "flush"] == gateway.operations
 
 
+@pytest.mark.shows("000-034", "000-126", "001-064")
 async def test_the_curated_mode_ignores_the_gateway(gateway, make_host):
     """The mode `curated` ignores the section, even a wrong one, and makes no request."""
     async with make_host(gateway, mode="curated", topK=0, nonsense=True) as host:
@@ -162,6 +170,7 @@ async def test_the_curated_mode_ignores_the_gateway(gateway, make_host):
     assert (0, ()) == (gateway.connections, turn.references)
 
 
+@pytest.mark.shows("000-031", "000-108", "000-111", "000-124", "000-125", "001-020", "001-096")
 async def test_an_implicit_hybrid_without_credentials(make_host, caplog):
     """Without mode and credentials the gateway is left out with one warning, and curated memory works."""
     with caplog.at_level(logging.WARNING):
@@ -177,6 +186,7 @@ async def test_an_implicit_hybrid_without_credentials(make_host, caplog):
     assert ("unavailable", False) == (health.state, RULE in turn.system_prompt())
 
 
+@pytest.mark.shows("000-031", "000-109", "000-130")
 @pytest.mark.parametrize("missing", ["baseUrl", "userId", "userKey"])
 async def test_an_implicit_hybrid_that_lacks_one_credential(gateway, make_host, missing, caplog, canary):
     """The gateway is left out if one required field is missing, and the warning names it without a credential."""
@@ -198,6 +208,7 @@ async def test_an_implicit_hybrid_with_credentials_uses_them(gateway, make_host)
     assert ["search", "add", "flush"] == gateway.operations
 
 
+@pytest.mark.shows("000-032", "000-033", "000-051", "000-112", "000-128", "001-022", "001-030", "001-090", "001-098")
 @pytest.mark.parametrize("mode", ["hybrid", "memory_gateway"])
 @pytest.mark.parametrize("missing", ["baseUrl", "userId", "userKey"])
 async def test_a_chosen_gateway_needs_its_credentials(gateway, make_host, mode, missing, canary):
@@ -213,6 +224,8 @@ async def test_a_chosen_gateway_needs_its_credentials(gateway, make_host, mode, 
     canary.assert_clean(str(error), repr(error), repr(error.__cause__))
 
 
+@pytest.mark.shows("000-032", "000-036", "000-039", "000-041", "000-051", "000-112", "000-129", "000-130", "001-022")
+@pytest.mark.shows("001-024", "001-027", "001-029", "001-030", "001-041", "001-098", "001-099")
 @pytest.mark.parametrize(
     ("section", "expected"),
     [
@@ -243,6 +256,7 @@ async def test_a_wrong_value_fails_loading_in_every_mode(gateway, make_host, sec
         canary.assert_clean(str(caught.value), repr(caught.value))
 
 
+@pytest.mark.shows("000-028", "000-129", "001-021", "001-098")
 async def test_an_unknown_mode_fails_loading(gateway, make_host, canary):
     """A mode that does not exist fails loading."""
     with pytest.raises(ConfigurationError) as caught:
@@ -252,6 +266,7 @@ async def test_an_unknown_mode_fails_loading(gateway, make_host, canary):
     canary.assert_clean(str(caught.value))
 
 
+@pytest.mark.shows("000-049", "000-085", "000-143")
 async def test_unregistered_in_a_live_session(gateway, make_host):
     """After the plugin is unregistered, the next turn has no recall, persistence or rule, and curated memory stays."""
     gateway.results = [RESULT]
@@ -269,6 +284,7 @@ async def test_unregistered_in_a_live_session(gateway, make_host):
     assert 0 == gateway.open
 
 
+@pytest.mark.shows("000-096", "001-073")
 @pytest.mark.parametrize("reason", ["failed", "cancelled", "blocked", "abandoned"])
 async def test_a_turn_without_an_answer_is_not_added(gateway, make_host, reason):
     """Turns that end in an error are not persisted."""
@@ -280,6 +296,7 @@ async def test_a_turn_without_an_answer_is_not_added(gateway, make_host, reason)
     assert ["search"] == gateway.operations
 
 
+@pytest.mark.shows("000-097", "001-074")
 async def test_every_completed_answer_is_added(gateway, make_host):
     """A fallback answer, such as at a tool limit, is persisted like any other."""
     async with make_host(gateway) as host:
@@ -288,6 +305,7 @@ async def test_every_completed_answer_is_added(gateway, make_host):
     assert "I have reached the limit of tool calls." == gateway.bodies("add")[0]["messages"][1]["content"]
 
 
+@pytest.mark.shows("001-017", "001-061", "001-075", "001-113")
 async def test_nothing_but_prompt_and_answer_is_sent(gateway, make_host):
     """The added messages are the prompt and the answer, without tools, system prompt, curated block or references."""
     gateway.results = [RESULT]
@@ -303,6 +321,7 @@ async def test_nothing_but_prompt_and_answer_is_sent(gateway, make_host):
     assert [] == [each for each in ("tea", "tool", "PostgreSQL", "Memory Gateway", "never shown") if each in added]
 
 
+@pytest.mark.shows("000-137")
 async def test_text_that_quotes_recall_is_sent_verbatim(gateway, make_host):
     """Prompt and answer are sent verbatim, even when they repeat a reference."""
     gateway.results = [RESULT]
@@ -348,6 +367,7 @@ async def test_what_plugins_see_after_the_answer_holds_nothing_recalled(gateway,
     assert "PostgreSQL" not in repr((call.arguments["answer"].messages, call.arguments["turn"].history))
 
 
+@pytest.mark.shows("000-015")
 async def test_many_turns_at_once(gateway, make_host):
     """Turns at once are all recalled, added and flushed, and leave no connection or task.
 

@@ -37,6 +37,7 @@ def from_file(section, environment=()):
     return structure(GatewaySettings, section, PATH, environment=dict(environment))
 
 
+@pytest.mark.shows("000-035", "000-037", "000-038", "000-040", "001-023", "001-025", "001-026", "001-028")
 def test_defaults():
     """Without a section every field has its default, and the required fields are listed as missing."""
     settings = from_file({})
@@ -60,6 +61,7 @@ def test_defaults():
     assert ("baseUrl", "userId", "userKey") == settings.missing
 
 
+@pytest.mark.shows("000-011", "000-027", "000-127", "001-007", "001-019", "001-097")
 def test_everything_given():
     """Every camelCase field of the file becomes a typed one."""
     expected = GatewaySettings(
@@ -86,6 +88,7 @@ def test_everything_given():
     assert {each.name for each in attrs.fields(GatewaySettings)} == {*attrs.asdict(expected, recurse=False)}
 
 
+@pytest.mark.shows("000-011", "000-118")
 def test_a_key_from_the_environment():
     """The key may be the name of a variable; one that is not set counts as missing."""
     section = {"userKey": {"env": "GATEWAY_KEY"}}
@@ -94,6 +97,7 @@ def test_a_key_from_the_environment():
     assert None is from_file(section).user_key
 
 
+@pytest.mark.shows("000-042", "000-119")
 def test_the_key_is_not_shown(canary):
     """Neither the settings nor their copy as plain data show the key."""
     settings = GatewaySettings(user_key=canary.secret)

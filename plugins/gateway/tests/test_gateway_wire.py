@@ -43,6 +43,7 @@ def make_pair():
     return turn, make_answer(text="Because.", when=ASKED + timedelta(seconds=1))
 
 
+@pytest.mark.shows("000-067", "000-131", "001-025", "001-048", "001-053", "001-100")
 def test_search():
     """A search has exactly these eight fields, in this order."""
     body = search_body(SETTINGS, session="s1", query="Why?", top_k=8)
@@ -53,6 +54,8 @@ def test_search():
     ) == encode(body)
 
 
+@pytest.mark.shows("000-087", "000-088", "000-089", "000-090", "000-093", "000-094", "000-131", "001-007", "001-048")
+@pytest.mark.shows("001-066", "001-067", "001-068", "001-070", "001-090", "001-100")
 def test_add():
     """An add has the configured identity and not the turn's user, the chat, and exactly two messages in order of time."""
     assert {
@@ -68,6 +71,7 @@ def test_add():
     } == sent(add_body(SETTINGS, *make_pair()))
 
 
+@pytest.mark.shows("000-094", "000-131", "001-071", "001-100")
 def test_flush():
     """A flush has the same identity and chat as the add before it, and nothing more."""
     added = sent(add_body(SETTINGS, *make_pair()))
@@ -87,6 +91,7 @@ def test_a_body_holds_nothing_else():
         encode({"a": object()})
 
 
+@pytest.mark.shows("000-091", "001-069")
 @given(
     st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30))])),
     st.datetimes(timezones=st.just(UTC)),
@@ -157,6 +162,7 @@ def found(*items, most=8):
     return parse_found(json.dumps({"results": [*items], "request_id": "r1"}).encode(), most=most)
 
 
+@pytest.mark.shows("000-070", "000-071", "000-122", "000-135", "001-056", "001-057", "001-094", "001-105")
 def test_six_fields_are_kept():
     """A result is reduced to six fields; `raw` and everything else is gone."""
     expected = RecalledMemory(results=(Result(**FULL),), total=1)
@@ -225,6 +231,7 @@ def test_no_more_than_a_host_takes():
     assert 1 == len(found({"text": half * 3}, {"text": "z"}).results)
 
 
+@pytest.mark.shows("000-058", "000-068", "000-069", "001-054")
 @pytest.mark.parametrize(
     ("body", "category"),
     [

@@ -66,6 +66,7 @@ async def command(host, name, *words, context=ANN):
     return await host.run_command("local", name, words, context)
 
 
+@pytest.mark.shows("003-002", "003-018", "003-039", "003-127")
 async def test_learned_in_one_host_and_recalled_in_another(make_host):
     """A fact that the user says in a chat of one turn is recalled by another host, without any tool call."""
     async with make_host() as host:
@@ -87,6 +88,7 @@ async def test_a_newcomers_short_statements(make_host):
     assert ["peanuts" in found[0], "Porto" in found[1]] == [True, True]
 
 
+@pytest.mark.shows("002-011", "002-080", "002-082", "003-005", "003-103", "003-132")
 async def test_enough_messages(make_host):
     """Messages are captured together once four wait; receipts tell of the outcome, and which turns still wait."""
     async with make_host() as host:
@@ -98,6 +100,7 @@ async def test_enough_messages(make_host):
     assert dict(facts) == {"messages": 2, "of": 4}
 
 
+@pytest.mark.shows("002-078", "002-122", "002-125")
 @pytest.mark.parametrize("id", [None, "ann@example.com"])
 async def test_a_capture_after_its_turn_is_in_the_audit(make_host, tmp_path, id):  # noqa: A002 - the name of the field
     """A capture when the host closes, or in a later turn, is an event of the turn that `beaver why` finds."""
@@ -120,6 +123,7 @@ async def test_asked_for(make_host):
         assert "the wifi code is blue-heron." in await command(host, "list")
 
 
+@pytest.mark.shows("002-079", "002-082")
 async def test_switched_off(make_host):
     """With the setting off, the plugin learns nothing."""
     async with make_host(capture={"enabled": False}) as host:
@@ -157,6 +161,7 @@ FAILED, EDITED, PASSED = (
 """The results of tools that raise a fix, in a turn or in several turns of a session."""
 
 
+@pytest.mark.shows("002-081")
 async def test_dropped_turns(make_host):
     """A turn without an answer teaches nothing: neither its prompt nor the results of its tools."""
     async with make_host() as host:
@@ -179,6 +184,7 @@ async def test_own_recall_is_not_learned(make_host):
         )  # fmt: skip
 
 
+@pytest.mark.shows("003-006", "003-105", "004-118")
 async def test_assistant_and_private_results(make_host):
     """Neither the assistant's claims nor private tool results become memories."""
     private = [each | {"output": SISTER, "private": True} for each in (FAILED, EDITED, PASSED)]
@@ -219,6 +225,7 @@ async def test_the_agent_cannot_approve(make_host):
     assert not [name for name in names if "review" in name or "pending" in name]
 
 
+@pytest.mark.shows("003-011", "003-058", "003-068")
 async def test_fix(make_host):
     """A command that fails and passes after a change raises a fix."""
     async with make_host() as host:
@@ -227,6 +234,7 @@ async def test_fix(make_host):
     assert "fix: `make test` failed, and passes after changes to src/app.py." in listed
 
 
+@pytest.mark.shows("003-107")
 async def test_denied_path(make_host):
     """A session that touches a listed path teaches nothing."""
     async with make_host(capture={"paths": ["/srv/clients"]}) as host:
@@ -275,6 +283,7 @@ class Model:
         return self.answer
 
 
+@pytest.mark.shows("003-132")
 async def test_small_model(make_host):
     """With the extractor `model` the host's small model is asked, and the receipt says why rules answered instead."""
     model = Model("no JSON")

@@ -111,6 +111,7 @@ def instructs(memory):
     return vocabulary_of(memory.title).instructs.search(memory.title) is not None
 
 
+@pytest.mark.shows("002-085")
 @pytest.mark.parametrize("count", [len(ATTACKS), *campaign(300)])
 async def test_hostile_memories(tmp_path, count):
     """Hostile texts stay out of the system prompt and inside the fence, keep their origin, and none is promoted alone."""

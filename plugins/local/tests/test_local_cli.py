@@ -217,6 +217,7 @@ def without_moments(line):
     return json.dumps({name: value for name, value in json.loads(line).items() if name not in {"id", "updated_at"}})
 
 
+@pytest.mark.shows("003-085", "003-086")
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -415,6 +416,7 @@ def test_everybody_s_memories_are_changed_without_a_user(here):
     assert 0 == here("pin", 1).code
 
 
+@pytest.mark.shows("003-108")
 def test_forget_shows_asks_and_erases(local, beaver, tmp_path):
     """`forget` shows a memory on a dry run, needs --yes without a terminal, and erases its text from every file."""
     local("add", STABLE)
@@ -438,6 +440,7 @@ def test_forget_shows_asks_and_erases(local, beaver, tmp_path):
     assert 1 == sum(event["name"] == "memory_forgotten" for event in events)
 
 
+@pytest.mark.shows("003-092", "003-118")
 def test_forget_erases_what_finds_it(here, tmp_path):
     """After `forget`, neither the index nor the copy of an older database holds a word of the memory."""
     here("add", "Ann has leukemia.")
@@ -712,6 +715,7 @@ def test_models_while_it_is_off(local, tmp_path):
     assert not database(tmp_path).exists()
 
 
+@pytest.mark.shows("002-115")
 def test_a_provider_that_there_is_not(local, tmp_path):
     """An unknown provider is refused with the path of the field and the names that there are."""
     configure(tmp_path / "config.json", embedding={"provider": "nobody"})

@@ -135,6 +135,7 @@ def test_summaries_are_counted(filled):
 # --- Proof --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("003-021", "003-108", "003-118")
 def test_forgetting_is_proved(filled, tmp_path):
     """`--prove` finds a planted memory in every form, nothing of it after forgetting, and removes its owner."""
     ran = filled("forget", "--prove", "--json")

@@ -58,6 +58,7 @@ def run(shell):
     return lambda *words: CliRunner().invoke(group, [*map(str, words)], obj=shell, catch_exceptions=False)
 
 
+@pytest.mark.shows("004-018")
 def test_each_row_with_a_command_has_one():
     """The group has a command for each row of the table that names one, with its request's sentence as help."""
     named = {each.command: each.request.__doc__ for each in OPERATIONS.commands}
@@ -139,6 +140,7 @@ def test_a_value_out_of_bounds_is_an_error_of_usage(run, words, said):
     assert (2, True) == (ran.exit_code, said in ran.stderr)
 
 
+@pytest.mark.shows("004-018", "004-141", "004-235")
 def test_capabilities(run):
     """`capabilities` shows each operation, why one is missing, and how memories are found."""
     text, told = run("capabilities").stdout, json.loads(run("capabilities", "--json").stdout)

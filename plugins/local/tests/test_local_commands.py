@@ -59,6 +59,7 @@ async def test_list(memory, run):
     ] == lines
 
 
+@pytest.mark.shows("003-019")
 async def test_overview(memory, run):
     """`overview` shows at most five active and five recent memories."""
     ids = [add(memory, f"Billing fact {number}.") for number in range(7)]
@@ -83,6 +84,7 @@ async def test_active_and_recent(memory, run):
     assert [f"[{two}]", f"[{one}]"] == [line.split()[0] for line in (await run("recent")).splitlines()]
 
 
+@pytest.mark.shows("003-020", "003-091", "003-127")
 async def test_pin_and_unpin(memory, run):
     """`pin` and `unpin` answer with the memory, show in `list`, and report their outcome."""
     report, id_ = RecordingReport(), add(memory)
@@ -94,6 +96,7 @@ async def test_pin_and_unpin(memory, run):
     assert [True, False] == [facts["pinned"] for _, _, facts in report.outcomes]
 
 
+@pytest.mark.shows("003-021")
 async def test_forget_shows_first(memory, run):
     """`forget` without the word `yes` forgets nothing."""
     id_ = add(memory)
@@ -102,6 +105,7 @@ async def test_forget_shows_first(memory, run):
     assert STABLE in await run("list")
 
 
+@pytest.mark.shows("003-013", "003-021", "003-108", "003-127")
 async def test_forget(memory, run, tmp_path):
     """`forget ID yes` erases the memory from every file and reports an event."""
     report, id_ = RecordingReport(), add(memory)
@@ -116,6 +120,7 @@ async def test_forget(memory, run, tmp_path):
     assert [] == [path for path in tmp_path.rglob("*") if path.is_file() and STABLE.encode() in path.read_bytes()]
 
 
+@pytest.mark.shows("003-021", "003-127")
 async def test_what_has_lapsed_can_be_forgotten(memory, run):
     """`list` leaves out expired and superseded memories and `pin` refuses them; `forget` takes their ids."""
     ago = memory.clock.now() - timedelta(hours=1)
@@ -139,6 +144,7 @@ async def test_what_was_forgotten_is_not_explained(memory, run):
     assert "The recall gate decided `recall`: session_start.\nNo memory was found." == await run("why")
 
 
+@pytest.mark.shows("003-013")
 async def test_why(memory, run):
     """`why` says what the gate decided, and each signal's share in each score."""
     assert "This process has recalled nothing in this session" in await run("why")

@@ -152,6 +152,7 @@ def embedded(plugin):
     return sum(dict(plugin.memory.operations.engine.stats()["embeddings"]).values())
 
 
+@pytest.mark.shows("002-005", "002-020")
 async def test_written_is_embedded(start, provider):
     """The plugin embeds a new memory in the background, and keeps a batch that is under way when it stops."""
     plugin, _ = await start()
@@ -174,6 +175,7 @@ async def test_what_was_left_is_embedded_at_the_start(start, provider):
     await wait_for(provider.heard, lambda: provider.asked == [("one", "Ann likes tea.")])
 
 
+@pytest.mark.shows("003-111")
 async def test_failure_and_recovery(start, provider):
     """A failing provider degrades the health once and is reported, and the next write ends the trouble."""
     plugin, report = await start()
@@ -194,6 +196,7 @@ async def test_failure_and_recovery(start, provider):
     assert ["memory_recall_keyword_only"] == [name for name, _ in told.events if "keyword" in name]
 
 
+@pytest.mark.shows("003-111")
 async def test_a_provider_that_hangs(start, provider):
     """While the provider hangs only two turns ask it, and every turn is given the memories that words find."""
     plugin, _ = await start(clock=FrozenClock())

@@ -16,6 +16,7 @@ PARTS = {
 }
 
 
+@pytest.mark.shows("003-121", "003-122", "003-123", "003-124", "003-125")
 @pytest.mark.parametrize("part", sorted(PARTS))
 def test_a_part_imports_no_other_part(part):
     """A fresh interpreter that imports one part has none of the others."""

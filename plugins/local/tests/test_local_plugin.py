@@ -103,6 +103,7 @@ def shown(turn):
 # --- Opt-in -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("003-013")
 async def test_off_by_default(tmp_path, caplog):
     """A plugin that is only installed is disabled: no rule, tools, commands, recall, files or warnings."""
     events, config = (
@@ -175,6 +176,7 @@ def test_described():
 # --- From end to end --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("003-002", "003-017", "003-029", "003-039", "003-053", "003-126")
 async def test_written_and_recalled(make_host):
     """A memory that the tool writes in one session is recalled in another, as a reference outside the system prompt."""
     async with make_host() as host:
@@ -218,6 +220,7 @@ async def test_recalled_in_another_process(make_host, tmp_path):
     assert (STABLE, 0) == (found.decode().strip(), process.returncode)
 
 
+@pytest.mark.shows("002-009")
 async def test_tools(make_host):
     """The host offers the seven tools, which lead from search over timeline to whole memories."""
     async with make_host() as host:
@@ -249,6 +252,7 @@ async def test_commands(make_host):
     assert "" == shown(turn)
 
 
+@pytest.mark.shows("002-009")
 @pytest.mark.parametrize("trust", list(Trust))
 async def test_tools_and_commands_are_for_those_who_see_a_store(make_host, trust):
     """Tools and commands are offered and run at full, inner and familiar trust, and refused at public trust."""
@@ -290,6 +294,7 @@ async def test_who_sees_it(make_host, given, seen):
         assert seen == (STABLE in shown(await run_turn(host, **given)))
 
 
+@pytest.mark.shows("003-089")
 async def test_recalls_are_noted(make_host):
     """A memory that a turn was given has a time of last access once the plugin has stopped."""
     async with make_host() as host:
@@ -314,6 +319,7 @@ async def test_nothing_of_the_text_is_in_the_audit_trail(make_host):
     assert [] == [word for word in ("Billing", "billing", "stable", "branch") if word in told]
 
 
+@pytest.mark.shows("002-022", "002-023", "002-127")
 async def test_trace_file(make_host, tmp_path):
     """The trace file has a line for each step, and no content."""
     path = tmp_path / "trace.jsonl"
@@ -367,6 +373,7 @@ async def test_a_small_budget_of_the_turn(make_host):
 # --- When something breaks --------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("002-017")
 async def test_a_database_that_cannot_be_used(tmp_path):
     """With an unusable database the plugin does not start and names the fault, and the file is left alone."""
     path = tmp_path / "memory.db"
@@ -424,6 +431,7 @@ async def test_a_model_that_is_not_installed(make_host):
         assert "ok" == str(host.health()["local"])
 
 
+@pytest.mark.shows("002-119")
 async def test_a_key_that_is_not_set(make_host):
     """Without the configured key a recall works by words; the health says so, and an event names the variable."""
     events = MemorySink()
@@ -438,6 +446,7 @@ async def test_a_key_that_is_not_set(make_host):
     assert {"provider": "openai", "category": "missing_key", "variable": "ACME_API_KEY"} == told
 
 
+@pytest.mark.shows("002-063", "002-110", "002-121", "003-111")
 async def test_a_provider_that_is_down(make_host):
     """With a provider that is down a recall works by words in the same turn, the health says so, and no key leaks."""
     canary, events = make_canary(), MemorySink()
@@ -517,6 +526,7 @@ async def test_many_turns_at_once(make_host, count):
     assert [True] * count == [STABLE in shown(turn) for turn in turns]
 
 
+@pytest.mark.shows("002-013", "002-044")
 @pytest.mark.parametrize("tokens", [None, 700, *campaign(4500, 2000, 350, 60)])
 async def test_the_event_tells_what_the_model_got_of_the_index(make_host, tokens):
     """The index event counts the rows that the model sees, whatever token bound the host has."""
@@ -536,6 +546,7 @@ async def test_the_event_tells_what_the_model_got_of_the_index(make_host, tokens
     assert tokens not in {None, 4500} or told[0]["tokens"] > 2950
 
 
+@pytest.mark.shows("003-096")
 async def test_the_formula_of_the_configuration_ranks(make_host):
     """Each configured formula gives a turn's memories its own scores."""
     clock = FrozenClock()

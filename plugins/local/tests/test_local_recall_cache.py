@@ -1,5 +1,6 @@
 """The caches of the recall gate are bounded, and return no outdated entry."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +29,7 @@ def test_lately_is_bounded(puts):
     assert not puts or kept.get(puts[-1][0]) == puts[-1][1]
 
 
+@pytest.mark.shows("003-100")
 def test_answers_last():
     """An answer lasts for the cache's seconds, or for its own if they are fewer."""
     answers = Answers(120.0)

@@ -17,6 +17,7 @@ def judge(said=SAID, window=WINDOW, *, version=(7,), fresh=("a",), policy=None):
     return f"{decision.verdict}: {decision.reason}"
 
 
+@pytest.mark.shows("003-064", "003-065")
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
@@ -30,6 +31,7 @@ def test_skips(said, expected):
     assert [expected, expected] == [judge(said), judge(said, None)]
 
 
+@pytest.mark.shows("003-060")
 def test_session_start():
     """The first turn of a session recalls, even when fresh answers exist."""
     assert "recall: session_start" == judge(window=None, fresh=("a", "b"))
@@ -40,6 +42,7 @@ def test_same_query():
     assert "reuse: same_query" == judge(attrs.evolve(SAID, refers_back=True), fresh=("a", "b"))
 
 
+@pytest.mark.shows("003-062")
 def test_prior_work():
     """A prompt that refers to earlier work recalls."""
     assert "recall: prior_work" == judge(attrs.evolve(SAID, refers_back=True))
@@ -50,16 +53,19 @@ def test_memory_changed():
     assert "recall: memory_changed" == judge(version=(8,), fresh=())
 
 
+@pytest.mark.shows("003-063")
 def test_low_confidence():
     """A turn after a recall that found little recalls again."""
     assert "recall: low_confidence" == judge(window=attrs.evolve(WINDOW, confident=False))
 
 
+@pytest.mark.shows("003-063")
 def test_stale():
     """A turn after a recall that is too old recalls again."""
     assert "recall: stale" == judge(fresh=())
 
 
+@pytest.mark.shows("003-101")
 @pytest.mark.parametrize("turns", [3, 4, 5])
 def test_window_over(turns):
     """One recall serves exactly as many turns as the policy allows."""
@@ -71,12 +77,14 @@ def test_window_over(turns):
     assert [*["reuse: same_topic"] * (turns - 1), "recall: window_over"] == verdicts
 
 
+@pytest.mark.shows("003-061")
 @pytest.mark.parametrize("terms", [frozenset({1, 8, 9}), frozenset({9}), frozenset({1, 2, 3, 5, 9})])
 def test_topic_change(terms):
     """One term that the last recall did not have makes another topic, whatever other terms both have."""
     assert "recall: topic_change" == judge(attrs.evolve(SAID, terms=terms))
 
 
+@pytest.mark.shows("003-066")
 @pytest.mark.parametrize("terms", [frozenset(), frozenset({1, 2, 3}), frozenset({1, 2, 3, 5})])
 def test_same_topic(terms):
     """A prompt without a new term reuses the last recall."""

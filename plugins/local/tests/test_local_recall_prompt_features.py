@@ -12,6 +12,7 @@ from beaver_hooks_local.recall.prompt_features import PromptFeatures, read
 DATA = Path(__file__).with_name("data")
 
 
+@pytest.mark.shows("003-064")
 @pytest.mark.parametrize(
     "prompt",
     rows(DATA / "acknowledgements.jsonl", "prompt"),
@@ -30,6 +31,7 @@ def test_other_short_prompts(prompt):
     assert not read(prompt).acknowledges
 
 
+@pytest.mark.shows("003-062")
 @pytest.mark.parametrize(
     "prompt",
     rows(DATA / "earlier_work.jsonl", "prompt"),

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,6 +39,7 @@ def summary(session="s1", **fields):
     return session_line(SessionSummary(session=session, created_at=NOON, **fields))
 
 
+@pytest.mark.shows("002-039")
 def test_row():
     """A row is compact: id, store, type, title, score, mentions and date."""
     memory = make_memory(12, "Likes\ntea " + "x" * 100, type="preference", mention_count=3, pinned=True)
@@ -60,6 +62,7 @@ def test_no_field_forges_a_row():
     ] == lines
 
 
+@pytest.mark.shows("002-037")
 def test_merged():
     """Recent memories come first, relevant ones fill the rest, each once; a recent one keeps its score."""
     rows = merged(recent(1, 2), hits(2, 3, 4, 5), limit=4)
@@ -67,6 +70,7 @@ def test_merged():
     assert [(1, None), (2, 0.88), (3, 0.87), (4, 0.86)] == [(row.memory.id, row.score) for row in rows]
 
 
+@pytest.mark.shows("002-035")
 def test_the_recent_window_is_guaranteed():
     """Where the recent ones fill the list, nothing relevant takes their place."""
     rows = merged(recent(*range(1, 6)), hits(8, 9), limit=3)
@@ -120,6 +124,7 @@ def test_pages():
     assert max(map(estimate_tokens, index.pages)) <= PAGE
 
 
+@pytest.mark.shows("002-028", "002-038")
 @given(
     st.lists(st.text(min_size=1).filter(lambda text: text.replace("\0", "").strip()), max_size=40), st.integers(1, 3000)
 )

@@ -67,6 +67,7 @@ def kinds(recall):
     return [reference.kind for reference in recall.references]
 
 
+@pytest.mark.shows("003-005", "003-043", "003-047")
 def test_recalled(place):
     """A recall returns a memory as a scored reference, and reports its decision, candidates and events."""
     report = RecordingReport()
@@ -81,6 +82,7 @@ def test_recalled(place):
     ]
 
 
+@pytest.mark.shows("003-005", "003-043", "003-053", "003-059", "003-060", "003-061", "003-064", "003-066", "003-100")
 def test_a_session(place):
     """A session recalls at its start, reuses, skips an acknowledgement, and recalls at another topic."""
     place.add(STABLE)
@@ -94,6 +96,7 @@ def test_a_session(place):
     ] == place.reasons(QUESTION, "And why is it so?", QUESTION, "ok", "Who waters the plants in the office?")
 
 
+@pytest.mark.shows("003-059", "003-066")
 def test_what_is_used_again_is_given_again(place):
     """A reused recall gives the same references again without another search."""
     place.add(STABLE)
@@ -104,6 +107,7 @@ def test_what_is_used_again_is_given_again(place):
     assert 1 == sum(event == "recall_searched" for event, _ in place.traced)
 
 
+@pytest.mark.shows("003-061")
 def test_another_question_gets_its_own_answer(place):
     """A prompt with one different word is searched anew and given its own answer."""
     for week, what in enumerate(("monday", "spring", "audit", "review", "legal", "launch", "freeze"), 3):
@@ -128,6 +132,7 @@ def test_writes_are_seen_at_once(place):
     assert () == place.ask("And why is it so?").references
 
 
+@pytest.mark.shows("003-063", "003-100")
 def test_stale(place):
     """A recall is not reused after its lifetime."""
     place.add(STABLE)
@@ -137,6 +142,7 @@ def test_stale(place):
     assert ["recall: stale"] == place.reasons("And why is it so?")
 
 
+@pytest.mark.shows("003-090")
 def test_what_expires_is_not_used_again(place):
     """A recall is not reused after the first of its memories expires."""
     place.add(STABLE, expires_at=place.clock.now() + timedelta(seconds=10))
@@ -147,11 +153,13 @@ def test_what_expires_is_not_used_again(place):
     assert ("stale", ()) == (recall.decision.reason, recall.references)
 
 
+@pytest.mark.shows("003-063")
 def test_what_found_nothing_looks_again(place):
     """A recall that found nothing is repeated in the next turn."""
     assert ["recall: session_start", "recall: low_confidence"] == place.reasons(QUESTION, "And why is it so?")
 
 
+@pytest.mark.shows("003-065")
 @pytest.mark.parametrize("actors", [Actors(speaker_kind="tool"), Actors(trigger="tool_result")])
 def test_turns_of_tools(place, actors):
     """A turn that a tool caused recalls nothing."""
@@ -169,6 +177,7 @@ def test_sessions_have_windows_of_their_own(place):
     assert ["recall: session_start"] == place.reasons(QUESTION, trust="inner")
 
 
+@pytest.mark.shows("002-031", "002-032", "002-033", "002-034")
 @pytest.mark.parametrize(
     ("trust", "expected"),
     [
@@ -192,6 +201,7 @@ def test_trust(place, trust, expected):
     assert [("left_out", store) for store in left_out] == told
 
 
+@pytest.mark.shows("002-034", "002-043", "002-123")
 def test_public_is_told(place):
     """A public turn searches nothing, and the decisions of trust and gate say so."""
     report = RecordingReport()
@@ -204,6 +214,7 @@ def test_public_is_told(place):
     ]
 
 
+@pytest.mark.shows("003-074", "003-077", "003-109")
 def test_owners(place):
     """A user sees their own memories and the tenant's memories without a user, and none of another tenant."""
     place.add("The billing service of Ann.")
@@ -223,6 +234,7 @@ def test_owners(place):
     ]
 
 
+@pytest.mark.shows("003-075", "003-078")
 def test_projects_agents_and_sessions(place):
     """Memories of another project, agent or session are left out where they do not hold everywhere."""
     place.add("The billing service in project one.", scope="project", project="one")
@@ -255,6 +267,7 @@ def test_said_already(place):
     assert ((), 1) == (place.ask(history=history).references, len(place.ask(history=history).hits))
 
 
+@pytest.mark.shows("002-036", "003-054", "003-097")
 def test_top_k(make_place):
     """A recall gives at most `topK` memories, the best ones, and the index lists the other relevant ones."""
     place = make_place(recall=RecallSettings(top_k=3))
@@ -267,6 +280,7 @@ def test_top_k(make_place):
     assert 5 == recall.references[-1].text.count("Billing service fact")
 
 
+@pytest.mark.shows("003-099")
 @pytest.mark.parametrize(("minimum", "given"), [(0.0, [STABLE]), (None, []), (0.9, [])])
 def test_minimum_score(make_place, minimum, given):
     """A memory below the minimum score is not given; the settings set another minimum than that of the search."""
@@ -315,6 +329,7 @@ def test_another_kind_of_question_searches_again(place):
     ] + [place.ask("Billing service stable?").decision.reason]
 
 
+@pytest.mark.shows("003-098")
 @pytest.mark.parametrize(("configured", "budget"), [(1200, 10), (10, None)])
 def test_budget_of_the_turn(make_place, configured, budget):
     """A recall stays within the tokens of the turn and of the settings, and reports the memories that did not fit."""
@@ -326,6 +341,7 @@ def test_budget_of_the_turn(make_place, configured, budget):
     assert ("memories", 0, 1) in report.clippings
 
 
+@pytest.mark.shows("002-013", "002-026", "002-029", "002-035", "002-040", "002-042", "002-044", "002-123")
 def test_index(place):
     """The index lists the memories of three days for any prompt, and sessions at full trust; its events are reported."""
     report = RecordingReport()
@@ -345,6 +361,7 @@ def test_index(place):
     assert "Chose" not in " ".join(each.text for each in place.ask(trust="inner").references)
 
 
+@pytest.mark.shows("002-030")
 def test_the_list_is_made_once(place, monkeypatch):
     """The recent memories of the index are read once for all prompts and sessions, until the next write."""
     looked, recent = [], place.engine.store.recent
@@ -362,6 +379,7 @@ def test_the_list_is_made_once(place, monkeypatch):
     assert "Ann likes coffee." in place.ask().references[-1].text
 
 
+@pytest.mark.shows("002-037")
 def test_the_list_follows_the_topic(place):
     """The index lists memories relevant to the prompt, or to the earlier prompt whose recall is reused."""
     for number, letter in enumerate("abcdefghij"):
@@ -422,6 +440,7 @@ def test_a_full_list_of_recent_memories(make_place):
     assert [1, 0] == [each.references[-1].text.rpartition("(")[-1].count(",") for each in (found, other)]
 
 
+@pytest.mark.shows("002-038")
 def test_the_tokens_of_the_index(make_place):
     """The index lists as many recent memories as the configured tokens hold, the newest first, and reports the cut."""
     place, report = make_place(prompt_index=PromptIndexSettings(max_tokens=100)), RecordingReport()
@@ -435,6 +454,7 @@ def test_the_tokens_of_the_index(make_place):
     assert ("index", sum(listed), 9) in report.clippings
 
 
+@pytest.mark.shows("002-027")
 @pytest.mark.parametrize(("limit", "listed"), [(7, (3, 1)), (2, (2, 0))])
 def test_the_limit_of_the_index(make_place, limit, listed):
     """The index has room for `limit` memories: recent ones, then relevant ones, of which three are given beside it."""
@@ -448,6 +468,7 @@ def test_the_limit_of_the_index(make_place, limit, listed):
     assert listed == (index.count("Hive"), index.count("Billing service fact"))
 
 
+@pytest.mark.shows("002-030", "002-043", "002-123")
 def test_index_off(make_place):
     """The index can be turned off."""
     place = make_place(prompt_index=PromptIndexSettings(enabled=False))
@@ -466,6 +487,7 @@ def test_recall_off(make_place):
     assert ["skip: off"] == place.reasons(QUESTION)
 
 
+@pytest.mark.shows("002-109")
 def test_the_trace_holds_no_content(place):
     """Neither traces nor reports contain text of prompts or memories."""
     report = RecordingReport()
@@ -489,6 +511,7 @@ def test_last(place):
     assert None is place.recaller.last(Visibility.of_turn(make_turn(user="bob", trust="full"), Reach()))
 
 
+@pytest.mark.shows("002-041", "003-110")
 @pytest.mark.parametrize("what", ["summaries", "recent"])
 def test_an_index_that_fails(place, monkeypatch, what):
     """A failing index costs only the list: the memories are given, and an event names the error."""

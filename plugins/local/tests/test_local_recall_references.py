@@ -29,6 +29,7 @@ def hit(id_=1, title="Billing is deployed from the branch stable.", score=0.5, p
     return Hit(memory=make_memory(id_, title, **fields), score=score, passage=passage)
 
 
+@pytest.mark.shows("003-023", "003-087")
 def test_reference():
     """A memory becomes a reference with its kind, id, score and source."""
     made = reference(hit(7, session="s1", source="user", scope="project", project="p", speaker="Ann"))
@@ -114,6 +115,7 @@ def test_what_is_too_long_keeps_nothing_shorter_out():
     assert 1 == picked.left_out
 
 
+@pytest.mark.shows("003-098")
 @given(st.lists(st.integers(1, 400), max_size=12), st.integers(0, 1_000))
 def test_budget(words, max_tokens):
     """`pick` keeps the order of the hits and stays within its limit of tokens."""

@@ -33,6 +33,7 @@ def reasons(found, policy=SelectionPolicy(floor=0.4), **more):  # noqa: B008 - f
     return select(found, policy, **more).reasons
 
 
+@pytest.mark.shows("003-039", "003-054")
 def test_the_number_follows_the_scores():
     """The three best hits are given, then those that have a share of the best score, up to the limit."""
     policy = SelectionPolicy(most=5, share=0.5, floor=0.4)
@@ -42,6 +43,7 @@ def test_the_number_follows_the_scores():
     assert {**dict.fromkeys(range(1, 6), "given"), 6: "limit"} == reasons(hits(*[0.9] * 6), policy)
 
 
+@pytest.mark.shows("003-099")
 def test_a_prompt_about_something_else():
     """Nothing is given, and nothing listed, if the best hit scores less than the floor."""
     policy = SelectionPolicy(share=0.5, floor=0.4)

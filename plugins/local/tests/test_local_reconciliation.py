@@ -82,6 +82,7 @@ async def asked(host, text, **arguments):
     return [each["title"] for each in (await tool(host, "memory_search", query=text, **arguments))["results"]]
 
 
+@pytest.mark.shows("002-006", "002-011", "002-012", "002-068", "002-078")
 async def test_each_decision_by_rules(make_host):
     """A new statement is added, a longer one updates, a changed one supersedes, and the same words are a mention."""
     async with make_host() as host:
@@ -93,6 +94,7 @@ async def test_each_decision_by_rules(make_host):
         assert (PORTO in given, LISBON in given) == (True, False)
 
 
+@pytest.mark.shows("002-006", "002-012", "002-019", "002-020", "002-072", "002-073", "002-074", "002-075", "002-076")
 @pytest.mark.parametrize(
     ("decision", "kind", "held"),
     [
@@ -126,6 +128,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.shows("002-077")
 @pytest.mark.parametrize("given", HOSTILE.values(), ids=HOSTILE)
 async def test_a_model_that_answers_anything_adds(make_host, given):
     """An answer outside the contract changes no memory: the new one is stored beside the others."""
@@ -137,6 +140,7 @@ async def test_a_model_that_answers_anything_adds(make_host, given):
         assert [each["event"] for each in found["history"]] == ["ADD"]
 
 
+@pytest.mark.shows("002-012", "002-085")
 async def test_trust_parts_what_is_reconciled(make_host):
     """A turn of less trust ends no memory of a store that it does not see, and a stranger's turn keeps nothing."""
     async with make_host() as host:
@@ -146,6 +150,7 @@ async def test_trust_parts_what_is_reconciled(make_host):
         assert (kinds, await listed(host)) == (["stored", "stored"], [PORTO, LISBON])
 
 
+@pytest.mark.shows("002-008", "002-075")
 async def test_what_held_names_what_holds(make_host):
     """Search as of a time finds what held then; history and `why` of the older memory name the newer one."""
     async with make_host() as host:

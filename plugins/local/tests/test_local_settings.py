@@ -20,6 +20,7 @@ def load(section):
     return structure(LocalSettings, section, PATH, environment={})
 
 
+@pytest.mark.shows("002-026", "002-027", "002-028", "002-029", "003-096")
 def test_defaults():
     """It is off by default; the prompt index has the defaults of the seeds."""
     settings = load({})
@@ -32,6 +33,7 @@ def test_defaults():
     assert "context" == settings.ranking.formula
 
 
+@pytest.mark.shows("002-017", "002-107")
 def test_names(tmp_path):
     """Each field has its camelCase name."""
     embedding = {"model": "m", "dimensions": 8, "baseUrl": "https://models.example/v1", "apiKeyEnv": "KEY"}
@@ -66,6 +68,7 @@ def test_names(tmp_path):
     )
 
 
+@pytest.mark.shows("002-112", "002-113", "002-115", "002-117", "003-097", "003-100", "003-101")
 @pytest.mark.parametrize(
     ("section", "path", "problem"),
     [
@@ -98,6 +101,7 @@ def test_bounds(section, path, problem):
     assert (f"memory.local.{path}", problem) == (caught.value.path, caught.value.problem)
 
 
+@pytest.mark.shows("002-111")
 @pytest.mark.parametrize("name", ["databasePath", "traceFile"])
 def test_the_folder_must_be_there(tmp_path, name):
     """The folder of the database and of the trace file must exist, and must be a folder."""

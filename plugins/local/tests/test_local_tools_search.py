@@ -66,6 +66,7 @@ def test_search(memory):
     assert [str(id_)] == [each for each, _ in report.candidate_lists[0]]
 
 
+@pytest.mark.shows("002-060")
 def test_search_without_a_query(memory):
     """`memory_search` without a query returns the newest memories first, without scores."""
     _, two, three = add(memory, "one", "two", "three")
@@ -74,6 +75,7 @@ def test_search_without_a_query(memory):
     assert ([three, two], False) == (ids(answer), "score" in answer["results"][0])
 
 
+@pytest.mark.shows("002-065", "002-066")
 def test_search_filters(memory):
     """Stores, types, people, file and time narrow the results of `memory_search`."""
     (fix,) = add(memory, "The build is mended.", type="fix", related_files=("src/a/b.py",), related_people=("Ann Lee",))
@@ -150,6 +152,7 @@ def test_long_texts_are_cut(memory):
     assert (20_000, True, [("texts", 0, 1)]) == (len(shown["narrative"]), shown["cut"], report.clippings)
 
 
+@pytest.mark.shows("002-008")
 def test_history(memory):
     """`memory_history` shows the old and new value of each changed field, with long texts cut."""
     (id_,) = add(memory, "Billing", narrative="x" * 200)
@@ -177,6 +180,7 @@ def test_what_was_private_stays_so(memory):
     assert [shown["full"][0], shown["full"][3]] == shown["familiar"]
 
 
+@pytest.mark.shows("002-050")
 def test_people(memory):
     """People are listed with how often they are mentioned, all or by a part of the name."""
     add(memory, "one", "two", related_people=("Ann Lee",))
@@ -188,6 +192,7 @@ def test_people(memory):
     assert ["Bob"] == [each["name"] for each in use(memory, "memory_people", query="bo")["people"]]
 
 
+@pytest.mark.shows("002-057")
 def test_sessions(memory):
     """Sessions are listed for full trust only."""
     summary = SessionSummary(session="s0", outcome="Chose stable.", created_at=memory.clock.now())
@@ -198,6 +203,7 @@ def test_sessions(memory):
         assert {"count": 0, "sessions": []} == use(memory, "memory_sessions", turn=make_turn(user="ann", trust=trust))
 
 
+@pytest.mark.shows("002-009")
 @pytest.mark.parametrize("trust", ["full", "inner", "familiar", "public"])
 @pytest.mark.parametrize("user", ["ann", "bob", None])
 def test_no_tool_shows_more_than_the_turn_may_see(memory, trust, user):
@@ -243,6 +249,7 @@ def test_shown_rows_are_neutral(memory):
     assert ("fact rule", "Ann Bob") == (whole["type"], whole["speaker"])
 
 
+@pytest.mark.shows("003-029", "003-093")
 def test_search_for_phrases_and_prefixes(memory):
     """The tool finds quoted words and beginnings of words; trust and owner hold as for other searches."""
     add(memory, "A blue whale dives.", "The whale is blue.", "Configured twice.")

@@ -32,6 +32,7 @@ def stored(memory, id_, at=None):
     return found
 
 
+@pytest.mark.shows("003-010", "003-049", "003-075", "003-076", "003-078")
 def test_stored(memory):
     """`memory_write` stores every field for the turn's user, session and project, and reports the outcome."""
     report = RecordingReport()
@@ -66,6 +67,7 @@ def test_stored(memory):
     assert "stable" not in repr(report.outcomes)
 
 
+@pytest.mark.shows("003-087")
 def test_a_model_is_no_user(memory):
     """A model that names the user or capture as the source of a memory is its source itself; a document may be one."""
     given = ("user", " User", "auto_capture", "handbook.pdf")
@@ -84,6 +86,7 @@ def test_preferences_hold_everywhere(memory):
     ]
 
 
+@pytest.mark.shows("002-007", "002-067", "003-039", "003-049", "003-050", "003-072")
 def test_duplicate(memory):
     """Writing the same title and facts again counts a mention and makes no second memory."""
     report = RecordingReport()
@@ -148,6 +151,7 @@ def test_the_same_in_another_store_is_another_memory(memory):
     assert ("stored", "social", 1) == (social["outcome"], social["store"], stored(memory, private["id"]).mention_count)
 
 
+@pytest.mark.shows("002-009", "003-045", "003-049")
 @pytest.mark.parametrize(
     ("trust", "store", "expected"),
     [
@@ -172,6 +176,7 @@ def test_trust(memory, trust, store, expected):
     assert int(bool(expected)) == memory.operations.engine.store.count(Owner(user="ann"))
 
 
+@pytest.mark.shows("003-045", "003-106")
 @pytest.mark.parametrize("field", ["title", "narrative", "facts", "tags", "related_people", "related_files", "source"])
 def test_known_secrets_are_refused(memory, field, tmp_path):
     """A memory with a known credential, in any encoding, is refused whole and written nowhere."""

@@ -5,6 +5,7 @@ import os
 import stat
 import threading
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ def lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.shows("002-127")
 def test_a_line(tmp_path):
     """Each event is one line of JSON with its moment and its facts, in a file that only its owner may read."""
     path = tmp_path / "t.jsonl"

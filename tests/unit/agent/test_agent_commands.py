@@ -73,6 +73,7 @@ async def test_the_overview_shows_every_plugin(load):
     assert {"p", "curated"} == {*shown[-1].removesuffix(".").rpartition(": ")[2].split(", ")}
 
 
+@pytest.mark.shows("003-019")
 async def test_a_plugin_shows_what_it_has(load):
     """A plugin's command `overview` gets the session and no words, and its answer stands below the plugin's health."""
 
@@ -151,6 +152,7 @@ async def test_a_host_that_is_not_well_is_no_plugin(load):
     assert "host" not in {line.split()[0] for line in (await commands.overview(CommandContext())).splitlines()}
 
 
+@pytest.mark.shows("003-022")
 async def test_off_and_on(load):
     """`off` and `on` switch the session's memory, also before its first prompt, and make no session in the store."""
     commands = await load(p=RecordingPlugin())
@@ -233,6 +235,7 @@ async def test_the_commands_of_a_plugin_are_listed(load):
     assert "`silent` has no commands. It is ok." == await commands.run(["silent"], IN_SESSION)
 
 
+@pytest.mark.shows("003-035")
 async def test_a_command_gets_the_rest_of_the_words(load):
     """A plugin's command gets the words after its name and the context; the user sees its answer."""
     commands = await load(p=RecordingPlugin(commands=[SAY]))

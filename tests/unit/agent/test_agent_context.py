@@ -27,6 +27,7 @@ def user(text):
     return ChatMessage(role="user", text=text)
 
 
+@pytest.mark.shows("000-074")
 def test_the_order_of_messages():
     """System prompt, skill activations, references, history, prompt."""
     messages = build(system_prompt="base", skills=[SKILL], references=[REFERENCE], history=HISTORY)

@@ -171,6 +171,7 @@ async def test_memory_is_that_of_this_session_and_user(load):
     assert "Memory is on for this session." in await talk.command("/memory")
 
 
+@pytest.mark.shows("003-022")
 async def test_memory_off_keeps_plugins_out_of_the_conversation(load):
     """After `/memory off` no plugin is called, after `/memory on` they are again."""
     plugin = RecordingPlugin()

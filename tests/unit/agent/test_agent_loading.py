@@ -176,6 +176,7 @@ async def test_everything_is_there(case):
     assert [] == case.left_open()
 
 
+@pytest.mark.shows("000-029", "000-045", "000-056", "000-126", "001-041", "001-042", "001-043")
 @pytest.mark.parametrize(
     ("memory", "expected"),
     [
@@ -207,6 +208,7 @@ async def test_an_implicit_hybrid_needs_no_gateway(case):
         assert (None, {"curated": "ok"}) == (engine.plugin("gateway"), states(engine))
 
 
+@pytest.mark.shows("000-156", "001-120")
 async def test_loading_again_changes_the_mode(case, gateway):
     """Close, change the file, load: other plugins, the same sessions."""
     case.write(memory={"mode": "curated"})

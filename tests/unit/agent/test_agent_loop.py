@@ -171,6 +171,7 @@ def plain(messages):
 # --- What the provider gets ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("000-026", "000-066", "000-074", "000-075", "001-052", "001-060", "003-053", "003-055", "003-059")
 async def test_the_order_of_messages(load, tmp_path):
     """The order is system prompt (base, rules, blocks), skills, references, history, prompt; the result is complete."""
     for name in ("always", "asked"):
@@ -218,6 +219,7 @@ async def test_the_order_of_messages(load, tmp_path):
     )
 
 
+@pytest.mark.shows("000-077")
 async def test_the_system_prompt_is_the_same_bytes_every_turn(load):
     """The system prompt is the same bytes in every turn and session, so that caches hold, and bare with memory off."""
     notes = RecordingPlugin(Contribution(blocks=("The user is British.",), references=REFERENCES), info=RULED)
@@ -316,6 +318,7 @@ async def test_an_answer_is_text_that_can_be_sent_back(load):
     assert ["a\ufffdb\ufffd"] * 3 == [result.text, (await agent.said())[1], kept.arguments["answer"].text]
 
 
+@pytest.mark.shows("000-064", "001-051")
 async def test_a_new_session_has_an_id(load):
     """Each run without an id makes a new session, and a later run can continue it."""
     agent = await load()
@@ -400,6 +403,7 @@ async def test_tools_run_side_by_side_and_go_back_to_the_model(load):
     assert Usage(input_tokens=14, output_tokens=3) == result.usage
 
 
+@pytest.mark.shows("000-097", "001-074")
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_too_many_rounds_end_normally(load, streamed):
     """The fallback text is an answer like any other: streamed, stored, committed and learned from."""
@@ -533,6 +537,7 @@ async def failing():
     raise ProviderError("The provider failed.", category="server_error")
 
 
+@pytest.mark.shows("000-096", "001-073")
 @pytest.mark.parametrize(
     ("step", "kind"),
     [
@@ -580,6 +585,7 @@ async def test_a_fail_closed_plugin_stops_the_turn(load):
     assert ["failed"] == [each.arguments["reason"] for each in plugin.calls_of("on_turn_dropped")]
 
 
+@pytest.mark.shows("001-089")
 async def test_a_fail_open_plugin_costs_only_itself(load):
     """A turn goes on without a fail-open plugin that raises, and the plugin is degraded."""
     agent = await load(plugins={"p": FaultPlugin(Fault.RAISE, "before_prompt")})
@@ -1021,6 +1027,7 @@ async def test_a_blank_id_is_refused(load, ids):
 # --- Audit events -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("000-016", "001-011", "001-084")
 async def test_audit_events_are_hidden_events_of_their_session(load):
     """Events of committed and dropped turns are hidden events of their session, and in no history and no search."""
     sink = MemorySink()

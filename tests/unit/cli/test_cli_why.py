@@ -97,6 +97,7 @@ def test_a_turn_of_another_host(cli, trail):
     assert trail.identify("ticket 7") == cli("why", "ticket 7", "--json").json["turn"]
 
 
+@pytest.mark.shows("003-013")
 def test_a_whole_story(cli, trail):
     """The text shows every field of a receipt, within 80 columns."""
     gateway = PluginReceipt(

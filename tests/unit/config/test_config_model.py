@@ -23,6 +23,7 @@ def unclaimed(text: str, **known) -> str | None:
     return None
 
 
+@pytest.mark.shows("000-030", "000-124", "001-096")
 def test_defaults():
     """An empty file is the defaults, in the implicit hybrid mode."""
     config = parse_config("{}")
@@ -32,6 +33,7 @@ def test_defaults():
     assert (config.mode, config.explicit, config.section("memory.gateway")) == ("hybrid", False, None)
 
 
+@pytest.mark.shows("000-010", "000-043", "001-020")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -49,6 +51,7 @@ def test_mode(text, expected):
     assert (config.mode, config.explicit) == expected
 
 
+@pytest.mark.shows("000-028", "000-129", "001-021")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -101,6 +104,7 @@ class Mottos:
     token: Secret | None = None
 
 
+@pytest.mark.shows("000-011", "000-118")
 def test_settings():
     """A plugin's settings come from its section, or are its defaults without a section."""
     config = parse_config('{"plugins": {"mottos": {"most": 3, "token": {"env": "TOKEN"}}}}')
@@ -133,6 +137,7 @@ GATEWAY = '{"memory": {"gateway": {}}}'
 TALLY = '{"plugins": {"tally": {}}}'
 
 
+@pytest.mark.shows("000-034")
 @pytest.mark.parametrize(
     ("text", "known", "expected"),
     [

@@ -110,6 +110,7 @@ def test_everything_that_fits():
     assert type(made.ratio) is float
 
 
+@pytest.mark.shows("000-129", "001-099")
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
@@ -166,6 +167,7 @@ class Needy:
     token: Secret
 
 
+@pytest.mark.shows("000-118")
 def test_unset_variable_counts_as_missing():
     """An unset or empty variable leaves an optional secret out, falls back to a default, else is named."""
     unset = {"token": {"env": "TOKEN"}, "fallback": {"env": "TOKEN"}}

@@ -33,6 +33,7 @@ MODES = [
 ]
 
 
+@pytest.mark.shows("000-050", "000-083", "001-006", "001-041", "001-095")
 @pytest.mark.parametrize(("config", "expected", "fail_closed"), MODES)
 async def test_what_a_mode_loads(site, configured, config, expected, fail_closed):
     """The mode decides which plugins load and which are fail-closed; blocked plugins are never imported."""
@@ -105,6 +106,7 @@ async def test_plugins_that_are_handed_over_and_their_configuration(tmp_path):
 COMMAND = "the plugin `{0}` is needed by the memory mode `{1}`, but is not installed; run: {2}"
 
 
+@pytest.mark.shows("000-033", "000-128")
 @pytest.mark.parametrize(
     ("config", "present", "missing"),
     [
@@ -130,6 +132,7 @@ async def test_what_a_mode_requires(site, configured, config, present, missing):
     assert site.imported() == []
 
 
+@pytest.mark.shows("000-031")
 async def test_an_implicit_hybrid_forgives_a_missing_gateway(site, configured):
     """Without a mode in the file, the curated memory alone is enough."""
     site.install("curated")
@@ -436,6 +439,7 @@ def make():
 """
 
 
+@pytest.mark.shows("001-030")
 @pytest.mark.parametrize(
     ("path", "config", "sentence"),
     [
@@ -467,6 +471,7 @@ async def test_a_configuration_error_of_the_plugin_s_own(site, configured, canar
     assert str(caught.value) == "plugins.odd.top: clashes with [secret]"
 
 
+@pytest.mark.shows("000-043")
 @pytest.mark.parametrize(
     ("config", "expected"),
     [

@@ -36,6 +36,7 @@ def order(registry, hook="before_prompt"):
     return [each.member.name for each in registry.implementations(hook)]
 
 
+@pytest.mark.shows("003-035")
 def test_the_order_of_implementations():
     """`tryfirst` hooks come first and `trylast` hooks last, each group in order of registration."""
     registry = Registry()

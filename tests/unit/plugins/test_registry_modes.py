@@ -14,6 +14,7 @@ TABLE = [
 ]
 
 
+@pytest.mark.shows("000-029", "000-032", "000-110", "001-001", "001-018")
 @pytest.mark.parametrize(("mode", "explicit", "expected"), TABLE)
 def test_the_mode_table(mode, explicit, expected):
     """Each mode has the blocked, required and fail-closed plugins of the design."""

@@ -117,6 +117,7 @@ def left_out(turn):
 # --- Suspended -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("003-015")
 @pytest.mark.parametrize(
     ("mood", "category"), [("raises", "raised"), ("answers_nonsense", "wrong_type"), ("hangs", "timeout")]
 )

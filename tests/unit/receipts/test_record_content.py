@@ -98,6 +98,7 @@ def variants(needle):
     return {needle, plain, under, under.replace("__", "_"), repr(needle)[1:-1], needle.replace("\n", "\\\\n")}
 
 
+@pytest.mark.shows("000-101")
 async def test_nothing_that_was_said_is_kept(tmp_path, caplog):
     """Trail, receipts, health, further sinks, files and the log hold hashes where a plugin put content and people."""
     caplog.set_level(logging.DEBUG, "beaver_hooks")
@@ -111,6 +112,7 @@ async def test_nothing_that_was_said_is_kept(tmp_path, caplog):
     assert len(sink.named("plugin_failed")) == 4
 
 
+@pytest.mark.shows("000-101")
 async def test_no_secret_is_kept(tmp_path, caplog, canary):
     """A secret in the prompt, in facts and in errors shows nowhere, and the rest of the prompt neither."""
     caplog.set_level(logging.DEBUG, "beaver_hooks")
@@ -182,6 +184,7 @@ async def talk(text):
         logger.setLevel(level)
 
 
+@pytest.mark.shows("000-101")
 @given(FREE_TEXTS)
 @settings(max_examples=settings.default.max_examples // 4)
 def test_no_free_text_is_kept(text):

@@ -144,6 +144,7 @@ def test_ids_of_persons(code, is_kept):
     assert (cleaner.code(code) == code) == is_kept
 
 
+@pytest.mark.shows("000-120")
 def test_secrets_in_codes(canary):
     """A code that contains a secret is replaced, as a value, in a list and as a name."""
     secret = canary.reveal()

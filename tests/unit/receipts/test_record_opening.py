@@ -94,6 +94,7 @@ def read_only(folder):
     return type(folder)("/proc/beaver")
 
 
+@pytest.mark.shows("001-088")
 @pytest.mark.parametrize("obstacle", [a_file, below_a_file, a_link, garbage, no_key, read_only])
 async def test_a_trail_that_cannot_be_opened(tmp_path, ear, obstacle):
     """The host still opens and runs turns; its health and its log say that the trail is unavailable."""
@@ -133,6 +134,7 @@ async def test_a_trail_that_raises_something_else(tmp_path, monkeypatch, ear, er
     assert ear.errors() == [f"event=beaver_hooks.audit_unavailable reason={type(error).__name__}"]
 
 
+@pytest.mark.shows("001-088")
 async def test_a_database_that_is_deleted(tmp_path, ear):
     """Turns go on without the deleted trail; health, log and other sinks report its loss and the new one."""
     state, sink = tmp_path / "state", MemorySink()

@@ -4,6 +4,8 @@ import asyncio
 import json
 from datetime import timedelta
 
+import pytest
+
 from beaver_hooks import Host
 from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.receipts import Clip, Decision, Failure, Outcome, PluginReceipt, Receipt, to_json
@@ -68,6 +70,7 @@ def test_the_states_of_a_builder():
     assert states == ["open", "pending", "committed", "dropped"]
 
 
+@pytest.mark.shows("003-013", "003-048", "003-051")
 def test_a_receipt_is_read_off_its_builder():
     """The receipt adds up tokens and times, hashes the prompt, and shows the plugins' ids made clean."""
     builder = make_builder()

@@ -131,6 +131,7 @@ def test_decisions_and_clips(desk):
     )
 
 
+@pytest.mark.shows("003-049")
 @pytest.mark.parametrize("kind", OutcomeKind)
 def test_outcomes_move_the_health(desk, kind):
     """A failed write degrades its plane, a successful one heals the same plane, and other planes change nothing."""
@@ -149,6 +150,7 @@ def test_outcomes_move_the_health(desk, kind):
     assert desk.report.troubled
 
 
+@pytest.mark.shows("003-049")
 def test_an_outcome_that_does_not_exist(desk):
     """A write ends in a named outcome or the plugin has a fault; nothing is written down for it."""
     with pytest.raises(ValueError, match="is not a valid OutcomeKind"):

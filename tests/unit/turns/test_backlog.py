@@ -67,6 +67,7 @@ def job(number, plugin, session="s"):
     )
 
 
+@pytest.mark.shows("003-057")
 async def test_jobs_of_a_session_and_plugin_run_one_after_the_other(backlog, work):
     """The second one starts when the first one has ended."""
     plugin = member()

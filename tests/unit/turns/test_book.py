@@ -53,6 +53,7 @@ def test_an_id_is_open_once(book):
     assert book.holds(first)
 
 
+@pytest.mark.shows("003-104")
 def test_a_turn_is_closed_once(book):
     """Closing again changes nothing, and the id is known to have been closed."""
     opened = _Opened("1")

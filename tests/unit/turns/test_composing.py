@@ -36,6 +36,7 @@ def hint(guidance="ask first"):
     return Hint(tool="t", registry="r", fingerprint="f", guidance=guidance)
 
 
+@pytest.mark.shows("003-004")
 def test_nothing_gives_nothing():
     """Without contributions and rules the prompt is as it would be without memory."""
     recall, shares = put_together()
@@ -43,6 +44,7 @@ def test_nothing_gives_nothing():
     assert (Recall(), {}, "base", "") == (recall, shares, recall.system_prompt("base"), recall.system_prompt())
 
 
+@pytest.mark.shows("000-073", "000-080", "001-063", "003-017")
 def test_everything_has_its_place():
     """Rules and blocks stand in the system prompt, references in one message per plugin, hints apart."""
     one = Contribution(blocks=("block 1", "block 2"), references=refs("old", "older"), hints=(hint(),))
@@ -64,6 +66,7 @@ def test_everything_has_its_place():
     assert "base\n\nrule 3\n\nrule 1\n\nblock 1\n\nblock 2" == recall.system_prompt("base")
 
 
+@pytest.mark.shows("000-021", "000-079", "000-082")
 def test_equal_texts_of_two_plugins_are_all_shown():
     """Nothing is compared or merged: what two plugins recall alike, and what a block says too, is shown by each."""
     one = Contribution(blocks=("The sky is blue.",), references=refs("The sky is blue."))
@@ -75,6 +78,7 @@ def test_equal_texts_of_two_plugins_are_all_shown():
     ]
 
 
+@pytest.mark.shows("003-047", "003-048")
 def test_shares_say_who_added_what():
     """Each plugin's share has its blocks, tokens and shown ids; one that shows nothing has an empty share."""
     recall, shares = put_together(
@@ -91,6 +95,7 @@ def test_shares_say_who_added_what():
     assert (Share(), ()) == (shares["two"], shares["two"].injected)
 
 
+@pytest.mark.shows("003-098")
 def test_one_plugin_takes_no_more_than_its_limit():
     """References are cut from the end to the limit of one plugin."""
     long = Contribution(references=refs(*["word " * 40] * 10))
@@ -189,6 +194,7 @@ _CONTRIBUTIONS = st.builds(
 )
 
 
+@pytest.mark.shows("003-046")
 @given(
     answers=st.dictionaries(st.sampled_from(["one", "two", "three"]), _CONTRIBUTIONS),
     limit=st.integers(0, 300),

@@ -90,6 +90,7 @@ def _hint(kind=Hint, **fields):
     return kind(**{"tool": "t", "registry": "r", "fingerprint": "f", "guidance": "g", **fields})
 
 
+@pytest.mark.shows("003-059")
 def test_answers_keep_their_order_and_none_is_no_answer(recall_check, recorder, builder, sink):
     """A contribution is an answer under its plugin's name; `None` is a success without one."""
     given = Contribution(blocks=("b",), references=(Reference(text="r"),), hints=(_hint(),))
@@ -138,6 +139,7 @@ def test_too_much_is_refused(recall_check, recorder, builder, sink, monkeypatch)
     assert ["too_large", "too_large"] == [each.facts["category"] for each in sink.named("plugin_failed")]
 
 
+@pytest.mark.shows("000-007")
 @pytest.mark.parametrize(
     ("category", "error"),
     [("raised", ValueError("x")), ("raised", SystemExit(1)), ("timeout", None), ("cancelled", None)],
@@ -199,6 +201,7 @@ def test_a_background_hook_answers_nothing(recall_check, recorder, builder, *, v
     assert ("degraded" if expected else "ok") == recorder.health["p"].state
 
 
+@pytest.mark.shows("003-051")
 def test_time_is_written_down(recall_check, recorder, builder):
     """A call that has not ended has taken all of its deadline; times of one hook add up."""
     recall_check.background(result(recorder, hook="on_tool_result", ended=2.5), builder)
@@ -248,6 +251,7 @@ def test_what_cannot_be_rendered_is_the_wrong_type(recall_check, recorder, build
     assert [Failure(hook="before_prompt", category="wrong_type", error="OSError")] == faults(builder)
 
 
+@pytest.mark.shows("003-048")
 def test_a_share_is_written_down(builder):
     """Blocks, tokens and shown ids are kept, and a cut only if there was one."""
     references = [Reference(text="a", id="1"), Reference(text="b", id="2")]

@@ -389,6 +389,7 @@ async def test_messages_go_with_a_text(make_host, clock):
     assert [Answer(text="bye", when=clock.now(), messages=said)] == told(plugin, "after_prompt", "answer")
 
 
+@pytest.mark.shows("003-037")
 async def test_an_answer_is_passed_on_as_it_is(make_host, clock):
     """Nothing is added to a complete answer."""
     plugin = RecordingPlugin()
@@ -414,6 +415,7 @@ async def test_fields_beside_a_complete_answer_are_refused(make_host, clock, fie
         ) == (str(caught.value), await turn.commit("bye"))
 
 
+@pytest.mark.shows("000-090", "001-068")
 async def test_an_answer_is_stamped_at_commit(make_host, clock):
     """An answer has the time of its commit, however late the background runs."""
     plugin = Gated("on_tool_result")
@@ -430,6 +432,7 @@ async def test_an_answer_is_stamped_at_commit(make_host, clock):
     assert [committed] == [each.when for each in told(plugin, "after_prompt", "answer")]
 
 
+@pytest.mark.shows("003-038")
 async def test_tool_results_come_in_order_and_before_the_answer(make_host):
     """One hook runs at a time per session and plugin: tool results in their order, then the answer."""
     plugin, order = Gated("on_tool_result"), []
@@ -640,6 +643,7 @@ def _hint():
     return Hint(tool="t", registry="r", fingerprint="f", guidance="ask first")
 
 
+@pytest.mark.shows("001-034", "003-036")
 async def test_what_memory_gives_a_turn_is_rendered_in_order(make_host):
     """Base, rules, blocks make the system prompt; one reference message per plugin follows, in order."""
     one = RecordingPlugin(
@@ -981,6 +985,7 @@ class _Walk:
         )
 
 
+@pytest.mark.shows("003-035", "003-052")
 @pytest.mark.parametrize("seed", range(12))
 async def test_every_turn_is_closed_exactly_once_for_everybody(make_host, clock, seed):
     """After any steps, each turn calls one closing hook per plugin exactly once, and no work is left."""

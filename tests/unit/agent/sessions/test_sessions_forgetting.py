@@ -3,6 +3,8 @@
 import random
 import string
 
+import pytest
+
 from beaver_hooks.agent.sessions.records import ForgetReport
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hostspecs import Message
@@ -54,6 +56,7 @@ SAID = f"Use {TOKEN} for the build, my password is hunter2tulip."
 MASKED = "Use [redacted: github token] for the build, my password is [redacted: password]."
 
 
+@pytest.mark.shows("003-106")
 async def test_sessions_hold_no_secrets(tmp_path):
     """Messages that a turn or an import stores, of the user and of the model, have masks; no file holds a secret."""
     store = SessionStore.open(tmp_path / "state")
