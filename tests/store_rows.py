@@ -5,7 +5,7 @@ from pathlib import Path
 
 import apsw
 
-from beaver_memory.store.sqlite.row_sums import register
+from beaver_memory.store.sqlite.preparation import register
 from beaver_memory.store.sqlite.rows import FAILS
 
 

@@ -16,7 +16,7 @@ import postgres_server
 from beaver_hostspecs import Secret
 from beaver_memory.store.in_memory import Database, InMemoryStore
 from beaver_memory.store.postgres import PostgresStore
-from beaver_memory.store.shared import SharedStore
+from beaver_memory.store.protocol import SharedStore
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.testing.stores import OpenStore
 

@@ -17,7 +17,7 @@ from beaver_memory.errors import InvalidRequest, OperationUnavailable, RuntimeNo
 from beaver_memory.records import Kept, NewMemory, Owner, Store
 from beaver_memory.runtime import requests
 from beaver_memory.runtime.erasure import COPIES, REMOTE
-from beaver_memory.runtime.gates import TEXTS, WriteGate
+from beaver_memory.runtime.memory_writes import TEXTS, WriteGate
 from beaver_memory.runtime.profile import InMemoryLocation, PostgresLocation, Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.reports import (
     CloseReport,

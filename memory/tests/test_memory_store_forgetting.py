@@ -11,7 +11,7 @@ from selection import campaign
 from beaver_memory.errors import StoreError
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import Owner
-from beaver_memory.store.forgotten_texts import digests
+from beaver_memory.store.fingerprint import digests
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.testing.store_cases.kit import NOW, looking, new

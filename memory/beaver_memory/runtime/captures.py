@@ -1,4 +1,7 @@
-"""Finds the statements of a conversation that are worth remembering, and stores what the gates admit. Blocking."""
+"""Finds the statements of a conversation that are worth remembering, and stores what the gates admit. Blocking.
+
+`redacted_request` takes out the secrets before a conversation is queued, and before rules or a model look at it.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from beaver_memory.runtime.gates import WriteGate
+from beaver_memory.runtime.memory_writes import WriteGate
 from beaver_memory.store.joint import PERSONAL_IDS
 from beaver_memory.store.sqlite.examination import Examination, examine
 from beaver_toolkit.redaction.redactor import Policy, Redactor

@@ -1,4 +1,4 @@
-"""The texts by which memories are shown. Pure."""
+"""The texts by which memories are shown, to a user and in the context of a model. Pure."""
 
 from collections.abc import Sequence
 

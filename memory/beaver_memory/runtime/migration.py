@@ -36,8 +36,7 @@ from beaver_memory.runtime.profile import Location, PostgresLocation
 from beaver_memory.store.bounds import LARGEST
 from beaver_memory.store.changes import renumbered, renumbered_change
 from beaver_memory.store.joint import EVERYWHERE
-from beaver_memory.store.protocol import IndexRow, MemoryStore
-from beaver_memory.store.shared import MemoryCopy, SharedStore
+from beaver_memory.store.protocol import IndexRow, MemoryCopy, MemoryStore, SharedStore
 from beaver_memory.texts import moment
 from beaver_memory.views import tenant_within
 

@@ -8,8 +8,7 @@ import attrs
 
 from beaver_memory.records import Owner
 from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS, JointStore
-from beaver_memory.store.protocol import IndexRow, MemoryStore, SingleStore, VectorRow
-from beaver_memory.store.shared import MemoryCopy
+from beaver_memory.store.protocol import IndexRow, MemoryCopy, MemoryStore, SingleStore, VectorRow
 from beaver_memory.store.sqlite import SqliteStore
 
 PAGE = 500

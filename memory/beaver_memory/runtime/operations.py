@@ -27,7 +27,6 @@ from beaver_memory.runtime.capture_records import (
 )
 from beaver_memory.runtime.captures import Captures, never
 from beaver_memory.runtime.corrections import Corrections
-from beaver_memory.runtime.damage_mark import damage_marks
 from beaver_memory.runtime.erasure import Erasure
 from beaver_memory.runtime.export_pages import ExportPages
 from beaver_memory.runtime.hit_texts import memory_block
@@ -72,7 +71,7 @@ from beaver_memory.runtime.requests import (
     TimelineRequest,
     WriteRequest,
 )
-from beaver_memory.runtime.stores import postgres_store
+from beaver_memory.runtime.stores import damage_marks, postgres_store
 from beaver_memory.runtime.troubles import DAMAGE
 from beaver_memory.runtime.turn_captures import TurnCaptures
 from beaver_memory.store.joint import EVERYWHERE

@@ -11,7 +11,6 @@ import attrs
 from beaver_memory.engine import INDEXES
 from beaver_memory.errors import StoreError
 from beaver_memory.layers import Personal
-from beaver_memory.runtime.damage_mark import DamageMark
 from beaver_memory.runtime.profile import DATABASE, Location, PostgresLocation, Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.troubles import COMMITS, DAMAGE, PERSONAL, SQLITE_VEC, STORE
 from beaver_memory.search.nearest import TableSearch
@@ -21,6 +20,40 @@ from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.protocol import SingleStore
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.views import Reach
+
+
+class DamageMark:
+    """The mark of one database. Where no file can be made, the next reader finds the damage anew.
+
+    Args:
+        database: the database.
+    """
+
+    def __init__(self, database: Path) -> None:
+        self._path = database.with_name(f".{database.name}.damaged")
+
+    @property
+    def is_set(self) -> bool:
+        """Whether damage was found and not mended."""
+        return self._path.exists()
+
+    def set(self) -> None:
+        """Set the mark."""
+        with contextlib.suppress(OSError):
+            self._path.touch(mode=0o600)
+
+    def clear(self) -> None:
+        """Remove the mark."""
+        with contextlib.suppress(OSError):
+            self._path.unlink(missing_ok=True)
+
+
+def damage_marks(location: Location) -> tuple[DamageMark, ...]:
+    """Return the marks of the databases in files: that of the project, and that of the person."""
+    if not isinstance(location, SqliteLocation):
+        return ()
+    paths = dict.fromkeys((location.database, location.person_folder / DATABASE))
+    return tuple(map(DamageMark, paths if location.database_path is None else (location.database,)))
 
 
 @attrs.frozen(kw_only=True)

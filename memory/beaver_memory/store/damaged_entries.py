@@ -1,4 +1,4 @@
-"""Makes entries of damaged rows: what can still be read of each column, in a form that JSON holds."""
+"""Shows damage: entries of damaged rows, in a form that JSON holds, and sentences that name each remedy."""
 
 import base64
 from collections.abc import Mapping

@@ -31,7 +31,7 @@ from beaver_memory.errors import StoreError
 from beaver_memory.records import Owner
 from beaver_memory.runtime.erasure import COPIES, REMOTE
 from beaver_memory.runtime.examination import Examination
-from beaver_memory.runtime.gates import WriteGate
+from beaver_memory.runtime.memory_writes import WriteGate
 from beaver_memory.search.terms import Analyser
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.testing.store_cases.kit import NOW, new

@@ -1,4 +1,8 @@
-"""Questions about visible memories."""
+"""Questions about visible memories: filters as a condition on rows, so that no result is filtered afterwards.
+
+`matching` reads a text in two ways: without accents and compatibility forms, as the caller compares it, and as it is
+written. A memory that holds a pattern in one of them is found.
+"""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

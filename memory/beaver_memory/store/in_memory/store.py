@@ -12,12 +12,11 @@ from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import bounded, usable
-from beaver_memory.store.forgotten_texts import digests
+from beaver_memory.store.fingerprint import digests
 from beaver_memory.store.in_memory import embeddings, figures, reads, writes
 from beaver_memory.store.in_memory.tables import Database, OwnerTable, key_of, last_of, newer
 from beaver_memory.store.in_memory.turn_queue import InMemoryTurnQueue
-from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
-from beaver_memory.store.shared import MemoryCopy
+from beaver_memory.store.protocol import Analysed, IndexRow, MemoryCopy, VectorRow
 from beaver_memory.texts import cleaned, cleaned_all, micros, moment
 from beaver_memory.views import Project
 

@@ -14,9 +14,8 @@ from beaver_memory.store.changes import LINKS, changed, columns, later_end, view
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.in_memory.reads import visible
 from beaver_memory.store.in_memory.tables import Database, OwnerTable, Row, index_row, key_of, twin_key
-from beaver_memory.store.protocol import Analysed
+from beaver_memory.store.protocol import Analysed, MemoryCopy
 from beaver_memory.store.rows import EMBEDDED, clean
-from beaver_memory.store.shared import MemoryCopy
 from beaver_memory.store.uids import new_uid
 from beaver_memory.texts import cleaned, micros, moment
 

@@ -1,4 +1,4 @@
-"""Imports psycopg when the first store is opened, and prepares its connections."""
+"""Imports psycopg when the first store is opened, prepares its connections, and gives each error one category."""
 
 import logging
 from collections.abc import Generator

@@ -1,6 +1,7 @@
 """Counts the contents of a store, and finds damage in it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from beaver_memory.records import DamagedEntry, Owner
@@ -11,6 +12,7 @@ from beaver_memory.store.postgres.owners import OwnerKey, all_owners
 from beaver_memory.store.postgres.people import whole_summary
 from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.rows import COLUMNS, folded_of, is_whole, labels_of, stored_of, words_of
+from beaver_toolkit.queries import Queries
 
 _SQL = postgres_queries("integrity")
 
@@ -31,17 +33,19 @@ _RULES = (
 )
 
 
-def stats(connection: Any) -> dict[str, Any]:
-    """Return the counts of the store, by name."""
-    by_store = _counts(connection, "count_by_store")
+def stats(connection: Any, statements: Queries = _SQL, given: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """Return the counts of the store by name, or what other statements count with the given values."""
+    counts = partial(_counts, connection, statements=statements, given=given)
+    number = partial(_number, connection, statements=statements, given=given)
+    by_store = counts("count_by_store")
     return {
         "memories": sum(by_store.values()),
-        "forgotten": _number(connection, "count_forgotten"),
-        "owners": _number(connection, "count_owners"),
+        "forgotten": number("count_forgotten"),
+        "owners": number("count_owners"),
         "stores": by_store,
-        "types": _counts(connection, "count_by_type"),
-        "embeddings": _counts(connection, "count_by_model"),
-        "bytes": _number(connection, "count_bytes"),
+        "types": counts("count_by_type"),
+        "embeddings": counts("count_by_model"),
+        "bytes": number("count_bytes"),
     }
 
 
@@ -119,9 +123,11 @@ def _pages(connection: Any, sql: str, tenant: int) -> Iterator[Any]:
         after = rows[-1][0]
 
 
-def _counts(connection: Any, query: str) -> dict[str, int]:
-    return {str(name): int(count) for name, count in connection.execute(_SQL[query])}
+def _counts(
+    connection: Any, query: str, statements: Queries = _SQL, given: Mapping[str, int] | None = None
+) -> dict[str, int]:
+    return {str(name): int(count) for name, count in connection.execute(statements[query], given)}
 
 
-def _number(connection: Any, query: str) -> int:
-    return int(connection.execute(_SQL[query]).fetchone()[0])
+def _number(connection: Any, query: str, statements: Queries = _SQL, given: Mapping[str, int] | None = None) -> int:
+    return int(connection.execute(statements[query], given).fetchone()[0])

@@ -1,4 +1,9 @@
-"""Questions about visible memories."""
+"""Questions about visible memories.
+
+`recalled` reads the memories that a search shows together with the versions of their owners, by one statement. To plan
+this statement takes twice as long as to carry it out. So it has connections of its own, where it is planned once for
+all partitions; when it runs it touches one. All other statements are planned for their values.
+"""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Converts memories to rows of the tables, and rows to memories."""
+"""Converts memories to rows of the tables, with their salted terms, and rows to memories."""
 
 import re
 import struct

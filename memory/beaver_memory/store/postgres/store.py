@@ -14,7 +14,7 @@ from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memo
 from beaver_memory.store.bounds import usable
 from beaver_memory.store.candidate_store import CandidateRows, Wanted
 from beaver_memory.store.changes import view_of
-from beaver_memory.store.forgotten_texts import digests
+from beaver_memory.store.fingerprint import digests
 from beaver_memory.store.postgres import (
     captures,
     embeddings,
@@ -23,7 +23,6 @@ from beaver_memory.store.postgres import (
     people,
     reads,
     rebuild_terms,
-    restored,
     tenants,
     update,
     upsert,
@@ -37,8 +36,7 @@ from beaver_memory.store.postgres.owners import IdBlocks, OwnerKey, OwnerNumbers
 from beaver_memory.store.postgres.pool import MOST
 from beaver_memory.store.postgres.sql_filters import Seen, seen
 from beaver_memory.store.postgres.turn_queue import PostgresTurnQueue
-from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
-from beaver_memory.store.shared import MemoryCopy
+from beaver_memory.store.protocol import Analysed, IndexRow, MemoryCopy, VectorRow
 from beaver_memory.texts import micros
 from beaver_memory.views import Project, stored
 
@@ -469,7 +467,7 @@ class PostgresStore:
         with self._connector.reading() as connection:
             key = self._owners.give(connection, owner)
         with self._writing(pipelined=False) as connection:
-            restored.restore(connection, key, owner, copies)
+            upsert.restore(connection, key, owner, copies)
 
     def restore_vectors(self, owner: Owner, model: str, rows: Sequence[VectorRow]) -> None:
         """Store embeddings under their versions, in one transaction."""
@@ -477,7 +475,7 @@ class PostgresStore:
             key, number = self._owners.key(connection, owner), self._models.give(connection, model)
         if rows and key is not None:
             with self._connector.writing(pipelined=False) as connection:
-                restored.restore_vectors(connection, key, (number, model), rows)
+                upsert.restore_vectors(connection, key, (number, model), rows)
 
     def _prepared(self, items: Sequence[Analysed]) -> tuple[dict[Owner, OwnerKey], dict[int, Iterator[int]]]:
         """Return the numbers of the owners of new memories, and unused ids for them by tenant."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 from beaver_memory.store.damaged_entries import broken_rule
-from beaver_memory.store.postgres.integrity import damage
+from beaver_memory.store.postgres import integrity
 from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.texts import cleaned
 
@@ -17,17 +17,7 @@ _RULES = (
 
 def stats(connection: Any, name: str) -> dict[str, Any]:
     """Return the counts of a tenant, by name."""
-    tenant = _number_of(connection, name)
-    by_store = _counted(connection, "count_by_store", tenant)
-    return {
-        "memories": sum(by_store.values()),
-        "forgotten": _count(connection, "count_forgotten", tenant),
-        "owners": _count(connection, "count_owners", tenant),
-        "stores": by_store,
-        "types": _counted(connection, "count_by_type", tenant),
-        "embeddings": _counted(connection, "count_by_model", tenant),
-        "bytes": _count(connection, "count_bytes", tenant),
-    }
+    return integrity.stats(connection, _SQL, {"tenant": _number_of(connection, name)})
 
 
 def problems(connection: Any, name: str) -> list[str]:
@@ -35,7 +25,7 @@ def problems(connection: Any, name: str) -> list[str]:
     tenant = _number_of(connection, name)
     wrong = {what: _count(connection, rule, tenant) for rule, what in _RULES}
     broken = (broken_rule(count, what) for what, count in wrong.items() if count)
-    return [*broken, *damage(connection, [(tenant, cleaned(name))])]
+    return [*broken, *integrity.damage(connection, [(tenant, cleaned(name))])]
 
 
 def _number_of(connection: Any, name: str) -> int:
@@ -46,7 +36,3 @@ def _number_of(connection: Any, name: str) -> int:
 
 def _count(connection: Any, query: str, tenant: int) -> int:
     return int(connection.execute(_SQL[query], {"tenant": tenant}).fetchone()[0])
-
-
-def _counted(connection: Any, query: str, tenant: int) -> dict[str, int]:
-    return {str(name): int(count) for name, count in connection.execute(_SQL[query], {"tenant": tenant})}

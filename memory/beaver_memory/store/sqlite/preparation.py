@@ -1,16 +1,18 @@
-"""Prepares a database for use as a store."""
+"""Prepares a database for use as a store, and gives a connection the SQL functions for the checksums of rows."""
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import apsw
 
-from beaver_memory.errors import StoreError
+from beaver_memory.errors import DamagedRow, StoreError
+from beaver_memory.records import Owner
+from beaver_memory.store.checksums import access_part, change_checksum, memory_checksum, texts_checksum
 from beaver_memory.store.sqlite.queries import sqlite_queries
-from beaver_memory.store.sqlite.row_sums import register
 from beaver_toolkit.sqlite.connections import Immediate, make_durable
 from beaver_toolkit.sqlite.files import back_up, make
 from beaver_toolkit.sqlite.losses import begin_anew
@@ -23,6 +25,8 @@ APPLICATION = 1111836238
 """The mark of a file that is a store of memories."""
 
 _LOG_BYTES = 16 * 1024 * 1024
+
+_Function = Callable[..., Any]
 
 
 def make_unless_there_is_a_log(path: Path, scripts: Sequence[str]) -> None:
@@ -119,3 +123,38 @@ def _fill(connection: apsw.Connection, content: bytes) -> None:
     with Immediate(connection):
         connection.execute(_SQL["new_identity"])
         connection.execute(_SQL["applied_now"], (time.time_ns() // 1000,))
+
+
+def register(connection: apsw.Connection) -> None:
+    """Give a connection its functions: `found_sum`, `change_sum`, `texts_sum` and `touched_sum`."""
+    functions: dict[str, _Function] = {
+        "found_sum": _found,
+        "change_sum": change_checksum,
+        "texts_sum": _texts,
+        "touched_sum": _touched,
+    }
+    for name, function in functions.items():
+        connection.create_scalar_function(name, function, deterministic=True)
+
+
+def _found(*values: Any) -> int | None:
+    """Return the checksum of a memory, `None` of a damaged one."""
+    try:
+        found = memory_checksum(Owner(tenant=values[0], user=values[1], kind=values[2]), values[3:])
+    except (DamagedRow, TypeError, ValueError):
+        return None
+    # A damaged moment makes a number that no checksum is.
+    return found if found == _stored(found) else None
+
+
+def _texts(tenant: str, user: str, kind: Any, *values: str | bytes | int) -> int:
+    return texts_checksum(Owner(tenant=tenant, user=user, kind=kind), *values)
+
+
+def _touched(checksum: int, before: int | None, after: int) -> int:
+    return _stored(checksum ^ access_part(before) ^ access_part(after))
+
+
+def _stored(number: int) -> int:
+    """Return a number in the 64 bits of a column."""
+    return (number + 2**63) % 2**64 - 2**63

@@ -1,4 +1,7 @@
-"""Reads rows of memories with their checksums."""
+"""Reads rows of memories with their checksums.
+
+One damaged record fails a whole statement: `fetched` reads around rows whose pages SQLite cannot read.
+"""
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -13,7 +13,7 @@ from beaver_memory.filters import Filters, every_memory
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import usable
-from beaver_memory.store.forgotten_texts import digests
+from beaver_memory.store.fingerprint import digests
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
 from beaver_memory.store.sqlite import (
     captures,

@@ -1,4 +1,7 @@
-"""Versions: numbers of changes, each greater than all before it of its owner; and the changes above one."""
+"""Versions: numbers of changes, each greater than all before it of its owner; and the changes above one.
+
+`VersionCache` keeps the newest version and vector per owner until the next write.
+"""
 
 import json
 from collections.abc import Collection, Sequence

@@ -1,4 +1,9 @@
-"""Keeps the word index: adds memories to it, takes them out, and removes the words of forgotten memories from it."""
+"""Keeps the word index: adds memories to it, takes them out, and removes the words of forgotten memories from it.
+
+The index (FTS5) holds stems, so `matching` finds other forms of the words too: the caller compares the texts. FTS5
+stems a prefix as well, and then misses words: `key*` becomes `kei*`, and `configura*` is longer than `configur`. So
+words with the first letters of a prefix, which no stem changes, are searched for too, and come last.
+"""
 
 import json
 from collections.abc import Iterable, Sequence

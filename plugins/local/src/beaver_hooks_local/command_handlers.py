@@ -1,7 +1,8 @@
 """The handlers of the commands under `/memory local`, and the texts that they show. Blocking.
 
 The user names a memory by its id. A command shows only memories that its user may see, and changes only the user's own.
-`forget` erases a memory only with the second word `yes`.
+`forget` erases a memory only with the second word `yes`. Only a person calls commands, so what an agent proposes is
+never approved by the agent.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -9,7 +10,6 @@ from types import MappingProxyType
 
 import attrs
 
-from beaver_hooks_local.correction_handlers import correct, pending, undo
 from beaver_hooks_local.errors import CommandRefused, damaged_text
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.recall.recaller import Recall
@@ -22,6 +22,14 @@ from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.query import Hit
 from beaver_memory.records import Memory
+from beaver_memory.runtime.capture_records import (
+    CorrectReport,
+    CorrectRequest,
+    PendingRequest,
+    ReviewReport,
+    ReviewRequest,
+    UndoRequest,
+)
 from beaver_memory.runtime.hit_texts import heading
 from beaver_memory.runtime.requests import (
     ForgetRequest,
@@ -43,6 +51,8 @@ _LONGEST_QUERY = 4_000
 
 Words = tuple[str, ...]
 Run = Callable[[LocalMemory, Words, CommandContext, Report], str]
+
+_CHOICES: Mapping[str, str] = MappingProxyType({"accept": "accept", "reject": "reject", "edit": "edit"})
 
 
 def status(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
@@ -249,6 +259,77 @@ def _explained(hit: Hit, now: Memory, last: Recall) -> str:
     return f"{hit.score:.3f} {_row(hit.memory)}\n      {given}; {shares or 'by date only'}{ended}"
 
 
+"""The handler of each command."""
+
+
+def correct(memory: LocalMemory, words: Words, context: CommandContext, report: Report) -> str:
+    """Put a new statement in place of a memory."""
+    if len(words) < 2:  # noqa: PLR2004 - an id and a text
+        raise CommandRefused("Name a memory and the statement that holds: correct ID TEXT. `list` shows the ids.")
+    request = CorrectRequest(ids=[_id(words[0])], text=" ".join(words[1:]), own=_own_view(memory, context))
+    done = memory.operations.correct(request)
+    if done.reason:
+        raise CommandRefused(_why(done, "`list` shows the ids."))
+    report.outcome(PLANE, OutcomeKind(done.outcome), memory=done.id, source="user")
+    ended = ", ".join(map(str, done.superseded)) or "the same text"
+    return f"{done.id} holds now, in place of {ended}."
+
+
+def undo(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
+    """Forget the memories of the last captured turn or correction."""
+    if words:
+        raise CommandRefused("`undo` takes no words; nothing was done. Write `undo` alone.")
+    done = memory.operations.undo(UndoRequest(own=_own_view(memory, context)))
+    if not done.forgotten:
+        return "No memory was captured lately."
+    lines = [f"forgot [{each.id}] {_plain(heading(each, 100))}" for each in done.forgotten]
+    return "\n".join([*lines, *(f"[{id_}] holds again" for id_ in done.reopened)])
+
+
+def pending(memory: LocalMemory, words: Words, context: CommandContext, report: Report) -> str:
+    """List the memories that wait for approval; with an id and a choice, decide about one."""
+    if words:
+        return _reviewed(memory, words, context, report)
+    found = memory.operations.pending(PendingRequest(own=_own_view(memory, context))).items
+    rows = [f"[{each.memory.id}] {each.reason}: {_plain(heading(each.memory, 200))}" for each in found]
+    if not rows:
+        return "No memory waits for approval."
+    return "\n".join([*rows, "Decide with `pending ID accept`, `pending ID edit TEXT` or `pending ID reject`."])
+
+
+def _reviewed(memory: LocalMemory, words: Words, context: CommandContext, report: Report) -> str:
+    choice = _CHOICES.get(words[1]) if len(words) > 1 else None
+    if choice is None or (choice == "edit") != (len(words) > 2):  # noqa: PLR2004 - an id, a choice, a text
+        raise CommandRefused("Write `pending ID accept`, `pending ID edit TEXT` or `pending ID reject`.")
+    own = _own_view(memory, context)
+    done = memory.operations.review(
+        ReviewRequest(id=_id(words[0]), own=own, choice=choice, text=" ".join(words[2:]))  # type: ignore[arg-type]
+    )
+    if done.reason:
+        raise CommandRefused(_why(done, "`pending` lists the ids."))
+    report.outcome(PLANE, OutcomeKind(done.outcome), memory=done.id or int(words[0]), source="review")
+    return f"{words[0]} is erased." if done.outcome == "rejected" else f"{done.id} is remembered."
+
+
+def _why(done: CorrectReport | ReviewReport, remedy: str) -> str:
+    """Return why nothing was changed, and the remedy."""
+    return (
+        f"Nothing was changed. {done.sentence}"
+        if done.sentence
+        else (f"Nothing was changed: {done.reason.replace('_', ' ')}. {remedy}")
+    )
+
+
+def _own_view(memory: LocalMemory, context: CommandContext) -> Filters:
+    return Visibility.of_command(context, memory.home).own(memory.clock.now())
+
+
+def _id(word: str) -> int:
+    if not (word.isascii() and word.isdigit() and len(word) <= _LONGEST_ID and int(word)):
+        raise CommandRefused("An id is a whole number; `list` shows the ids.")
+    return int(word)
+
+
 RUNS: Mapping[str, Run] = MappingProxyType(
     {
         "list": list_,
@@ -266,4 +347,3 @@ RUNS: Mapping[str, Run] = MappingProxyType(
         "status": status,
     }
 )
-"""The handler of each command."""

@@ -40,7 +40,7 @@ CREATE TABLE owners (
 -- it. A forgotten memory keeps its row, its id and its uid, without content.
 -- `superseded_by` is the memory that holds in place of one whose time has ended, `doubted_by` a newer one that may hold
 -- in its place.
--- `labels` are tags, people and paths: see `labels.py`. `words` are the terms, salted with the owner: see `words.py`.
+-- `labels` are tags, people and paths: see `labels.py`. `words` are the terms, salted with the owner: see `rows.py`.
 CREATE TABLE observations (
     tenant           bigint NOT NULL,
     id               bigint NOT NULL,
@@ -206,7 +206,7 @@ CREATE TABLE waiting_turns (
 
 CREATE INDEX waiting_turns_by_session ON waiting_turns (tenant, owner, session, number);
 
--- Keyed hashes of forgotten texts, by which capture knows the same words again: see `store/forgotten_texts.py`.
+-- Keyed hashes of forgotten texts, by which capture knows the same words again: see `store/fingerprint.py`.
 CREATE TABLE forgotten_texts (
     tenant bigint NOT NULL,
     owner  integer NOT NULL,

@@ -1,7 +1,7 @@
 -- What every connection needs, and the borders of transactions.
 
 -- name: settings
--- A generic plan locks all partitions of a table, a custom one locks the partition of the tenant: see `recall.py`.
+-- A generic plan locks all partitions of a table, a custom one locks the partition of the tenant: see `reads.py`.
 SELECT
     set_config('search_path', %(path)s, false),
     set_config('plan_cache_mode', %(planning)s, false),

@@ -304,7 +304,7 @@ CREATE TABLE waiting_turns (
 
 CREATE INDEX waiting_turns_by_session ON waiting_turns (tenant, owner, session, number);
 
--- Keyed hashes of forgotten texts, by which capture knows the same words again: see `store/forgotten_texts.py`.
+-- Keyed hashes of forgotten texts, by which capture knows the same words again: see `store/fingerprint.py`.
 CREATE TABLE forgotten_texts (
     tenant INTEGER NOT NULL,
     owner  INTEGER NOT NULL,

@@ -7,26 +7,26 @@ session, and the turns that the store could not take.
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import attrs
 from attrs import field
 
-from beaver_hooks_local.capture.account import account
 from beaver_hooks_local.capture.session_contexts import SessionContexts
 from beaver_hooks_local.errors import MessagesLost
 from beaver_hooks_local.settings import CaptureSettings
 from beaver_hooks_local.tools.definitions import PLANE
 from beaver_hooks_local.trust import default_store
 from beaver_hooks_local.visibility import Home, Visibility
-from beaver_hostspecs import Answer, Clock, Compaction, OutcomeKind, Report, ToolResult, Turn
+from beaver_hostspecs import Answer, Clock, Compaction, OutcomeKind, Personal, Report, ToolResult, Turn
 from beaver_memory.capture.outcomes import ToolOutcome
 from beaver_memory.capture.records import Utterance
 from beaver_memory.capture.rules import asks_to_remember
 from beaver_memory.records import QueuedSession
-from beaver_memory.runtime.capture_records import CaptureReport
+from beaver_memory.runtime.capture_records import CapturedItem, CaptureReport
 
 if TYPE_CHECKING:
     from beaver_hooks_local.memory import LocalMemory
@@ -48,6 +48,8 @@ MACHINES = frozenset({"tool", "tool_result"})
 _COMMANDS = ("command", "cmd", "script")
 _PATHS = ("path", "file", "file_path", "filename", "notebook_path")
 _LONGEST_ARGUMENT = 1_000
+
+_KINDS = MappingProxyType({each.value: each for each in OutcomeKind})
 
 
 class Serve(Protocol):
@@ -279,3 +281,56 @@ def external_text(turn: Turn, result: ToolResult) -> Utterance | None:
 def _given(arguments: Mapping[str, object], names: tuple[str, ...]) -> Iterator[str]:
     found = (arguments.get(name) for name in names)
     return (each for each in found if isinstance(each, str) and 0 < len(each) <= _LONGEST_ARGUMENT)
+
+
+def account(found: CaptureReport, report: Report, turn: str = "") -> None:
+    """Report each gate's reason, each outcome, the numbers of redacted secrets by kind, and the spend of models.
+
+    The receipts of other turns are closed, so the event `memory_captured` reports the memories from them.
+
+    Args:
+        found: the capture.
+        report: takes it.
+        turn: the turn in which it was made, if any.
+    """
+    for item in found.items:
+        _item(item, report)
+    for each in found.redacted:
+        report.decision("privacy", "redacted", f"{each.kind}:{each.count}")
+    if found.fallback is not None:
+        report.decision("capture", "rules", _code(found.fallback))
+    if found.model_calls:
+        report.event("memory_capture_spend", calls=found.model_calls, tokens=found.model_tokens)
+    if others := [each for each in found.turns if each != turn]:
+        _of_other_turns(
+            others, attrs.evolve(found, items=tuple(each for each in found.items if each.turn != turn)), report
+        )
+
+
+def _of_other_turns(turns: Sequence[str], found: CaptureReport, report: Report) -> None:
+    items = found.items
+    report.event(
+        "memory_captured",
+        turns=[Personal(value=each) for each in turns],
+        outcomes=[item.outcome for item in items],
+        memories=[item.id for item in items if item.id],
+        reasons=[_code(item.reason) for item in items if item.reason],
+        **({} if found.fallback is None else {"fallback": _code(found.fallback)}),
+    )
+
+
+def _item(item: CapturedItem, report: Report) -> None:
+    gate, _, reason = item.reason.partition(": ")
+    if reason:
+        report.decision(gate, item.outcome, reason)
+    facts: dict[str, object] = {"type": item.kind, "source": "auto_capture"}
+    if item.id:
+        facts |= {"memory": item.id}
+    if item.outcome in {"gated", "failed"}:
+        facts |= {"reason": _code(item.reason)}
+    report.outcome(PLANE, _KINDS[item.outcome], **facts)
+
+
+def _code(reason: str) -> str:
+    """Return a reason of two parts without the space between them."""
+    return reason.replace(": ", ":")

@@ -1,4 +1,8 @@
-"""`add`: one memory from the command line or stdin, or many as JSON lines."""
+"""`add`: one memory from the command line or stdin, or many as JSON lines.
+
+A thread that hangs in the reader of `sys.stdin` when Python ends brings the process down. So `lines` reads the
+descriptor, and only when it is ready.
+"""
 
 import os
 import select

@@ -11,7 +11,7 @@ import click
 from beaver_hooks_local.cli.options import Word, debug_option, json_option
 from beaver_hooks_local.cli.output import counted, say, say_json
 from beaver_hooks_local.cli.plugin_calls import ask_long
-from beaver_hooks_local.store_settings import PostgresSettings
+from beaver_hooks_local.settings import PostgresSettings
 from beaver_hostspecs import Secret, Shell
 from beaver_hostspecs.settings import Unfit
 from beaver_memory.runtime.profile import PostgresLocation

@@ -1,4 +1,4 @@
-"""Turns hits into references, within a bound of tokens. Pure."""
+"""Turns hits into references, within a bound of tokens, and shortens long memories to what fits the prompt. Pure."""
 
 import re
 from collections.abc import Sequence
