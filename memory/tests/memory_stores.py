@@ -46,11 +46,7 @@ def postgres() -> Iterator[OpenShared]:
 
 
 STORES: Mapping[str, Callable[[], AbstractContextManager[OpenStore]]] = MappingProxyType(
-    {
-        "sqlite": sqlite,
-        "in_memory": in_memory,
-        "postgres": postgres,
-    }
+    {"sqlite": sqlite, "in_memory": in_memory, "postgres": postgres}
 )
 
 NAMES = ["sqlite", "postgres", "in_memory"]

@@ -186,10 +186,7 @@ def test_evidence():
     assert canary.reveal() not in whole
 
 
-@pytest.mark.parametrize(
-    ("message", "reason"),
-    rows(DATA / "unmeant.jsonl", "text", "reason"),
-)
+@pytest.mark.parametrize(("message", "reason"), rows(DATA / "unmeant.jsonl", "text", "reason"))
 def test_what_its_speaker_does_not_state(message, reason):
     """A condition, a story, a quotation and a text to work on are refused with a reason, unless the user asks for it."""
     here = attrs.evolve(HERE, messages=("Hello.", message))

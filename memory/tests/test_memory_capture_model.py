@@ -43,11 +43,7 @@ def extractor(ask, **limits):
 def test_answer_within_the_contract():
     """A row of an answer becomes a candidate of the text that it names."""
     expected = Candidate(
-        kind="preference",
-        text="Prefers tabs over spaces.",
-        confidence=0.9,
-        cues=("model",),
-        extractor="model",
+        kind="preference", text="Prefers tabs over spaces.", confidence=0.9, cues=("model",), extractor="model"
     )
     assert candidates_of(answer(ROW), SAID) == (expected,)
 

@@ -25,10 +25,7 @@ def found(*texts, voice="user", external=False):
 
 
 @pytest.mark.shows("003-009", "003-010", "003-011", "003-012", "003-067", "003-068", "003-069")
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    rows(DATA / "kinds.jsonl", "text", "kind"),
-)
+@pytest.mark.parametrize(("text", "kind"), rows(DATA / "kinds.jsonl", "text", "kind"))
 def test_kinds(text, kind):
     """A statement of each kind becomes one candidate of that kind, in the words of the user."""
     assert found(text) == [(kind, text)]

@@ -21,7 +21,6 @@ from beaver_memory.runtime.capture_records import (
     CaptureRequest,
     CorrectReport,
     CorrectRequest,
-    PendingReport,
     PendingRequest,
     ReviewReport,
     ReviewRequest,
@@ -460,22 +459,6 @@ async def test_another_owner_and_store(memory):
         await memory.capture(SISTER, own=memory.own(stores=("social",)), store="private")
 
 
-async def test_recalled_references_are_not_learned(memory):
-    """A statement that memory itself gave to the turn is refused."""
-    request = CaptureRequest(said=[Utterance(text=SISTER)], own=memory.own())
-    report = memory.runtime.operations.capture(request, lambda text: "Lisbon" in text)
-    assert ends(report.items) == [("fact", "gated", "write: recalled_reference")]
-
-
-async def test_external_text_waits_for_approval(memory):
-    """A preference that an external text contains waits, though the user's message repeats it."""
-    outside = Utterance(text="Note: I prefer tabs over spaces in Python files.", voice="tool", external=True)
-    items = await memory.capture(outside, "I prefer tabs over spaces in Python files.")
-    assert ends(items) == [("preference", "queued", "approval: external_origin")]
-    assert await memory.recall("tabs") == []
-    assert await memory.pending() == [("I prefer tabs over spaces in Python files.", "external_origin")]
-
-
 @pytest.mark.shows("003-067")
 @pytest.mark.parametrize(
     ("choice", "text", "outcome", "kept"),
@@ -617,17 +600,3 @@ async def test_a_hostile_model_only_adds(clock, answer):
         assert (await memory.get(old.id)).valid_until is None
     assert report.fallback is not None
     assert [(each.outcome, each.superseded) for each in report.items] == [("stored", ())]
-
-
-async def test_another_process_finds_it(clock):
-    """What one process captured is recalled by another one."""
-    database = Database()
-    async with Learner(database, clock) as memory:
-        await memory.capture(SISTER)
-    async with Learner(database, clock) as memory:
-        assert await memory.recall("sister") == [SISTER]
-
-
-async def test_nothing_waits(memory):
-    """Without queued memories the list is empty."""
-    assert await memory.runtime.pending(PendingRequest(own=memory.own())) == PendingReport()

@@ -9,8 +9,6 @@ from datetime import UTC, datetime, timedelta
 
 import attrs
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_canary
 from beaver_memory import MemoryRuntime
@@ -61,6 +59,13 @@ async def place(tmp_path):
     await runtime.close()
 
 
+def refusal(operation, body, source=SOURCE):
+    """Return the problems of a request that is refused before anything is done."""
+    with pytest.raises(InvalidFields) as caught:
+        decode(OPERATIONS[operation], body, source)
+    return caught.value.problems
+
+
 def problem(response):
     (found,) = response.problems
     return found.code, found.sentence
@@ -78,12 +83,7 @@ async def test_an_operation_is_carried_out_by_name(place):
         written.status,
         list(written.report["outcomes"]),
     )
-    assert ("recall", "done", [], "embedded") == (
-        told["operation"],
-        told["status"],
-        told["problems"],
-        told["profile"],
-    )
+    assert ("recall", "done", [], "embedded") == (told["operation"], told["status"], told["problems"], told["profile"])
     assert ("The whale sings.", {"tenant": "", "user": "ann", "kind": "user"}, "private", NOW.isoformat()) == (
         hit["memory"]["title"],
         hit["memory"]["owner"],
@@ -132,22 +132,15 @@ async def test_a_request_narrows_and_never_widens(place):
 def test_the_place_of_the_source_holds():
     """A request cannot name a project, nor leave session and agent of its source; it narrows where that names none."""
     source = attrs.evolve(SOURCE, visible=SEEN.within(project="p"))
-    with pytest.raises(InvalidFields) as caught:
-        decode(OPERATIONS["recall"], {"visible": {"project": "q"}}, source)
-    assert ["visible"] == [each.field.partition(".")[0] for each in caught.value.problems]
+    refused = refusal("recall", {"visible": {"project": "q"}}, source)
     made = decode(OPERATIONS["recall"], {"visible": {"session": "s"}}, source)
 
+    assert ["visible"] == [each.field.partition(".")[0] for each in refused]
     assert RecallRequest(visible=SEEN.within(project="p", session="s")) == made
 
 
 LIMITED = attrs.evolve(
-    SEEN,
-    types=("fact", "rule"),
-    tags=("a",),
-    file="src",
-    scopes=("project",),
-    after=NOW,
-    before=NOW.replace(year=2027),
+    SEEN, types=("fact", "rule"), tags=("a",), file="src", scopes=("project",), after=NOW, before=NOW.replace(year=2027)
 )
 
 
@@ -222,8 +215,7 @@ async def test_every_owner_is_for_those_who_may_name_owners(place, name):
 def test_only_json_types_are_decoded():
     """A tuple, or a finished record with another owner, is no JSON and is refused."""
     for memories in ((NewMemory(title="x", owner=BOB),), [NewMemory(title="x", owner=BOB)]):
-        with pytest.raises(InvalidFields):
-            decode(OPERATIONS["write"], {"memories": memories}, SOURCE)
+        assert refusal("write", {"memories": memories})
 
 
 def test_a_writer_writes_for_its_own_user():
@@ -231,15 +223,13 @@ def test_a_writer_writes_for_its_own_user():
     body = {"memories": [{"title": "Tea."}]}
     mine = decode(OPERATIONS["write"], body, attrs.evolve(SOURCE, store=Store.SHARED))
     other = {"memories": [{"title": "Tea.", "owner": {"user": "bob"}}]}
-    with pytest.raises(InvalidFields) as caught:
-        decode(OPERATIONS["write"], other, SOURCE)
     whole = decode(OPERATIONS["import"], other, attrs.evolve(SOURCE, every_owner=True))
 
     assert WriteRequest(memories=[NewMemory(title="Tea.", owner=ANN, store="shared", source="user")]) == mine
     assert (Owner(user="bob"),) == tuple(memory.owner for memory in whole.memories)
     assert (
         Problem(code="not_yours", field="memories[0].owner", sentence="This caller may not name it; leave it out."),
-    ) == caught.value.problems
+    ) == refusal("write", other)
 
 
 @pytest.mark.parametrize("caller", list(Caller))
@@ -251,9 +241,7 @@ def test_no_caller_names_a_uid(caller):
         ("import", {"memories": [named]}),
         ("correct", {"ids": [1], "memory": named}),
     ):
-        with pytest.raises(InvalidFields) as caught:
-            decode(OPERATIONS[name], body, source)
-        fields += [(each.code, each.field) for each in caught.value.problems]
+        fields += [(each.code, each.field) for each in refusal(name, body, source)]
 
     assert [("not_yours", field) for field in ("memories[1].uid", "memories[0].uid", "memory.uid")] == fields
 
@@ -261,10 +249,9 @@ def test_no_caller_names_a_uid(caller):
 def test_a_writer_names_only_stores_that_it_may_change():
     """A memory for a store that the source may not change is refused."""
     source = attrs.evolve(SOURCE, own=SEEN.within(stores=["social"]), store=Store.SOCIAL)
-    with pytest.raises(InvalidFields) as caught:
-        decode(OPERATIONS["write"], {"memories": [{"title": "Tea.", "store": "private"}]}, source)
-
-    assert ["memories[0].store"] == [each.field for each in caught.value.problems]
+    assert ["memories[0].store"] == [
+        each.field for each in refusal("write", {"memories": [{"title": "Tea.", "store": "private"}]}, source)
+    ]
 
 
 @pytest.mark.parametrize(("caller", "writer"), [("owner", "user"), ("host", "agent"), ("model", "agent")])
@@ -287,9 +274,7 @@ def test_a_model_names_neither_the_user_nor_capture(given):
         ("correct", {"ids": [1], "text": "Tea.", "source": given}),
         ("correct", {"ids": [1], "memory": memory}),
     ):
-        with pytest.raises(InvalidFields) as caught:
-            decode(OPERATIONS[name], body, model)
-        fields += [(each.code, each.field) for each in caught.value.problems]
+        fields += [(each.code, each.field) for each in refusal(name, body, model)]
         decode(OPERATIONS[name], body, SOURCE)
 
     assert [("not_yours", field) for field in ("memories[1].source", "source", "memory.source")] == fields
@@ -300,10 +285,8 @@ def test_the_owners_of_a_source_are_filled_in():
     assert SessionsRequest(owner=ANN) == decode(OPERATIONS["sessions"], {}, SOURCE)
     counted = InspectionRequest(owners=(ANN,), embeddings=False, figures=False)
     assert counted == decode(OPERATIONS["inspect"], {}, SOURCE)
-    with pytest.raises(InvalidFields):
-        decode(OPERATIONS["sessions"], {"owner": {"user": "bob"}}, SOURCE)
-    with pytest.raises(InvalidFields):
-        decode(OPERATIONS["inspect"], {"owners": None}, SOURCE)
+    assert refusal("sessions", {"owner": {"user": "bob"}})
+    assert refusal("inspect", {"owners": None})
 
 
 @pytest.mark.parametrize("name", ["sessions", "inspect"])
@@ -366,10 +349,9 @@ async def test_wrong_fields_are_named(place, name, body, expected):
 
 def test_all_wrong_fields_are_named_at_once_up_to_a_limit():
     """A request with many wrong fields gets many problems, and no more than twenty."""
-    with pytest.raises(InvalidFields) as caught:
-        decode(OPERATIONS["write"], {"memories": [{"title": number} for number in range(50)]}, SOURCE)
-
-    assert [f"memories[{number}].title" for number in range(20)] == [each.field for each in caught.value.problems]
+    assert [f"memories[{number}].title" for number in range(20)] == [
+        each.field for each in refusal("write", {"memories": [{"title": number} for number in range(50)]})
+    ]
 
 
 def nested(levels):
@@ -462,10 +444,7 @@ async def test_a_refusal_is_a_response(place):
             "secret",
             "The text holds a secret (held secret); leave it out, or name the place where it is kept. Secrets are never remembered.",
         ),
-    ) == (
-        response.status,
-        problem(response),
-    )
+    ) == (response.status, problem(response))
 
 
 async def test_an_unknown_operation_names_the_known_ones(place):
@@ -523,10 +502,7 @@ async def test_a_fault_shows_its_text_to_the_owner_alone(place, tmp_path):
                    (Caller.OWNER, Caller.HOST)]  # fmt: skip
 
     assert ("failed", "failed") == (owner.status, host.status)
-    assert (True, False) == (
-        str(tmp_path) in owner.problems[0].sentence,
-        str(tmp_path) in host.problems[0].sentence,
-    )
+    assert (True, False) == (str(tmp_path) in owner.problems[0].sentence, str(tmp_path) in host.problems[0].sentence)
 
 
 # --- Idempotency ------------------------------------------------------------------------------------------------------
@@ -592,30 +568,3 @@ async def test_a_cancelled_caller_does_not_undo_the_request(place):
     again = await place.ask("write", body, key="k")
 
     assert (1, True) == (again.report["outcomes"][0]["mentions"], again.replayed)
-
-
-# --- Hostile input ----------------------------------------------------------------------------------------------------
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
-    max_leaves=20,
-)
-NAMES = st.sampled_from(["memories", "visible", "own", "owner", "owners", "ids", "query", "limit", "cursor", "after"])
-
-
-@settings(deadline=None)
-@given(name=st.sampled_from([*OPERATIONS]), body=st.dictionaries(NAMES | st.text(max_size=8), JSON, max_size=5))
-def test_any_json_is_decoded_or_its_fields_are_named(name, body):
-    """Any JSON object becomes a request of its operation, within what the source sees, or a list of problems."""
-    try:
-        made = decode(OPERATIONS[name], body, SOURCE)
-    except InvalidFields as error:
-        made = error.problems
-    if isinstance(made, tuple):
-        assert all(each.sentence for each in made)
-        return
-    assert isinstance(made, OPERATIONS[name].request)
-    for field in ("visible", "own"):
-        seen = getattr(made, field, SEEN)
-        assert (SEEN.view.owners, True) == (seen.view.owners, {*seen.view.stores} <= {*SEEN.view.stores})

@@ -107,10 +107,7 @@ def test_any_json_is_answered(place):
     def check(request, caller, key):
         name, body = request
         envelope = RequestEnvelope(
-            operation=name,
-            request=body,
-            source=attrs.evolve(source(place.owner()), caller=caller),
-            idempotency_key=key,
+            operation=name, request=body, source=attrs.evolve(source(place.owner()), caller=caller), idempotency_key=key
         )
         response = place.runner.run(dispatcher.dispatch(envelope))
         json.dumps(attrs.asdict(response))

@@ -10,8 +10,8 @@ import struct
 import threading
 import traceback
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import repeat
 
@@ -474,18 +474,10 @@ def test_a_busy_provider_is_asked_again(code, server, make, told):
     assert [repeated, repeated] == told[:2]
 
 
-def test_nobody_waits_longer_than_the_deadline(server, make):
-    """A retry whose wait exceeds the deadline is not made."""
-    server.misbehave(status(429, Retry_After="25"))
-    with pytest.raises(EmbeddingError):
-        make().embed_query(TEXT)
-    assert 1 == len(server.asked)
-
-
-@pytest.mark.parametrize("code", [400, 401, 403, 404, 307])
-def test_a_refusal_that_stays_is_not_repeated(code, server, make):
-    """What will not pass by itself is asked once, and a redirect is not followed."""
-    server.misbehave(status(code, Location=server.url, Retry_After="0"))
+@pytest.mark.parametrize(("code", "after"), [(429, "25"), *((code, "0") for code in (400, 401, 403, 404, 307))])
+def test_a_refusal_that_stays_is_not_repeated(code, after, server, make):
+    """A refusal that outlasts the deadline, or will not pass, is asked for once, and a redirect is not followed."""
+    server.misbehave(status(code, Location=server.url, Retry_After=after))
     with pytest.raises(EmbeddingError):
         make().embed_query(TEXT)
     assert 1 == len(server.asked)
@@ -521,18 +513,10 @@ def test_the_environment_has_no_say(server, make, monkeypatch):
 
 def test_threads_share_an_embedder(server, make):
     """Several threads get each their own answer, and each keeps its own deadline."""
-    embedder, found = make(), {}
-
-    def ask(length):
-        row = embedder.embed_query("y" * length)
-        found[length] = round(float(row[0] / row[1]))
-
-    threads = [threading.Thread(target=ask, args=(length,)) for length in range(1, 17)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert {length: length for length in range(1, 17)} == found
+    embedder, lengths = make(), range(1, 17)
+    with ThreadPoolExecutor(len(lengths)) as threads:
+        rows = threads.map(embedder.embed_query, ["y" * length for length in lengths])
+        assert [*lengths] == [round(float(row[0] / row[1])) for row in rows]
 
 
 def test_a_closed_embedder_says_so(server, make):
@@ -569,27 +553,15 @@ def test_an_endpoint_shows_no_key(canary):
     [
         (429, None, 0, 0.25),
         (500, None, 1, 0.5),
-        (503, "nonsense", 1, 0.5),
-        (429, " 3 ", 0, 3.0),
         (429, str(int(RETRY.longest) + 1), 0, None),
-        (429, format_datetime(NOW + timedelta(seconds=7), usegmt=True), 0, 7.0),
-        (429, format_datetime(NOW - timedelta(days=7), usegmt=True), 0, 0.0),
-        (429, "Fri, 02 Jan 2026 03:04:06 -0000", 0, 1.0),
         (429, "0", RETRY.most, None),
         (404, "0", 0, None),
         (301, "0", 0, None),
     ],
 )
 def test_how_long_to_wait(code, header, attempt, expected):
-    """The wait is what the provider asks for, within bounds, and grows where it asks for none."""
+    """Busy and failing providers are asked again within the bounds, after a wait that grows where they ask for none."""
     assert expected == RETRY.wait(code, header, attempt=attempt, now=NOW)
-
-
-@given(st.text(), st.integers(0, 5), st.integers(100, 599))
-def test_no_header_breaks_the_wait(header, attempt, code):
-    """Whatever is in the header, the wait is none or bounded."""
-    wait = RETRY.wait(code, header, attempt=attempt, now=NOW)
-    assert wait is None or 0 <= wait <= RETRY.longest
 
 
 JSON = st.recursive(
@@ -612,13 +584,3 @@ def test_any_answer_is_vectors_or_an_error(provider, answer, count):
         category = "none"
     assert (rows is None) == (category in {"malformed", "wrong_dimension", "not_finite"})
     assert rows is None or ((count, 2), np.float64) == (rows.shape, rows.dtype)
-
-
-@given(
-    st.sampled_from(sorted(WIRES)),
-    st.lists(st.lists(st.floats(-1e300, 1e300), min_size=3, max_size=3), min_size=1, max_size=5),
-)
-def test_what_is_sent_is_what_is_read(provider, rows):
-    """Numbers survive the way, each in its place."""
-    answer = json.dumps(shaped(provider, rows)).encode()
-    assert rows == wire.parse(WIRES[provider], answer, count=len(rows), dimensions=3).tolist()

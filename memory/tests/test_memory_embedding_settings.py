@@ -121,8 +121,7 @@ def test_none_is_nobody(tmp_path):
 
 @pytest.mark.shows("002-018", "002-103", "002-104", "002-105", "002-119")
 @pytest.mark.parametrize(
-    ("provider", "variable"),
-    [("openai", "OPENAI_API_KEY"), ("voyage", "VOYAGE_API_KEY"), ("cohere", "COHERE_API_KEY")],
+    ("provider", "variable"), [("openai", "OPENAI_API_KEY"), ("voyage", "VOYAGE_API_KEY"), ("cohere", "COHERE_API_KEY")]
 )
 def test_a_missing_credential_is_named(provider, variable, tmp_path):
     """The variable that is not set is named; set, the embedder is made without a request."""
@@ -216,7 +215,7 @@ def test_http_is_an_extra(tmp_path, monkeypatch):
         monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(EmbedderMissing) as caught:
         make(tmp_path, **LOCAL)
-    assert (
-        "missing_package",
-        "The package httpx is not installed. Install beaver-hooks-local[http].",
-    ) == (caught.value.category, str(caught.value))
+    assert ("missing_package", "The package httpx is not installed. Install beaver-hooks-local[http].") == (
+        caught.value.category,
+        str(caught.value),
+    )

@@ -46,13 +46,7 @@ def add(engine, *titles, **fields):
 def search(engine, text, limit=9, **filters):
     plain, patterns = parsed(text)
     return engine.search(
-        Query(
-            text=plain,
-            patterns=patterns,
-            filters=looking(**{"now": NOW} | filters),
-            limit=limit,
-            explain=True,
-        )
+        Query(text=plain, patterns=patterns, filters=looking(**{"now": NOW} | filters), limit=limit, explain=True)
     )
 
 

@@ -26,10 +26,7 @@ def memories(*texts, apart=timedelta(days=1), **fields):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("question", "older", "newer"),
-    rows(DATA / "outdated.jsonl", "question", "older", "newer"),
-)
+@pytest.mark.parametrize(("question", "older", "newer"), rows(DATA / "outdated.jsonl", "question", "older", "newer"))
 def test_a_newer_memory_outdates_an_older_one(question, older, newer):
     """The older of two memories about one thing is left out, in whatever order they were found."""
     both = memories(older, newer)

@@ -25,29 +25,20 @@ def decided(earlier, later, **fields):
     return RuleJudge().decide(new, [old])
 
 
-@pytest.mark.parametrize(
-    ("earlier", "later", "reason"),
-    rows(DATA / "ended.jsonl", "earlier", "later", "reason"),
-)
+@pytest.mark.parametrize(("earlier", "later", "reason"), rows(DATA / "ended.jsonl", "earlier", "later", "reason"))
 def test_a_statement_ends_the_one_that_it_contradicts(earlier, later, reason):
     """Another value of a single-valued attribute, a denial, a replacement or another number ends the earlier one."""
     assert Decision(event="DELETE", places=(0,), reason=reason) == decided(earlier, later)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    rows(DATA / "both_hold.jsonl", "one", "other"),
-)
+@pytest.mark.parametrize(("one", "other"), rows(DATA / "both_hold.jsonl", "one", "other"))
 def test_statements_that_both_hold_stay(one, other):
     """Several values, another subject, the past, plans and occasions end nothing, in either order."""
     both = [Decision(reason="no_conflict")] * 2
     assert both == [decided(one, other), decided(other, one)]
 
 
-@pytest.mark.parametrize(
-    ("earlier", "later"),
-    rows(DATA / "limited.jsonl", "earlier", "later"),
-)
+@pytest.mark.parametrize(("earlier", "later"), rows(DATA / "limited.jsonl", "earlier", "later"))
 def test_a_limited_statement_ends_no_wider_one(earlier, later):
     """A statement that holds on some occasions, for some purpose or in some place leaves the wider one true."""
     assert decided(earlier, later).event == "ADD"

@@ -287,10 +287,7 @@ async def test_an_import_does_not_count_a_memory_again(place, runtime):
     await write(runtime, "Tea.")
     imported = await runtime.import_(requests.ImportRequest(memories=[new("Tea."), new("Coffee.")]))
 
-    assert (
-        Kept(id=1, outcome="duplicate", mentions=1),
-        Kept(id=2, outcome="stored"),
-    ) == imported.outcomes
+    assert (Kept(id=1, outcome="duplicate", mentions=1), Kept(id=2, outcome="stored")) == imported.outcomes
 
 
 @pytest.mark.shows("004-025", "004-141")

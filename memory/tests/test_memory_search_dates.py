@@ -23,10 +23,7 @@ EARLIER = datetime(2023, 1, 10, 12, tzinfo=UTC)
 OWNER = Owner(user="u")
 
 
-@pytest.mark.parametrize(
-    ("text", "dates"),
-    rows(DATA / "dates.jsonl", "text", "dates"),
-)
+@pytest.mark.parametrize(("text", "dates"), rows(DATA / "dates.jsonl", "text", "dates"))
 def test_the_dates_of_a_text(text, dates):
     """A text names days, weeks, months and years in ISO 8601, each once, and nothing else."""
     assert dates == dates_of(text, WEDNESDAY)

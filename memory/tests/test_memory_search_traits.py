@@ -20,8 +20,7 @@ def traits(text, passages=1):
 
 
 @pytest.mark.parametrize(
-    ("text", "words", "flags"),
-    [*rows(DATA / "traits.jsonl", "text", "words", "flags"), ("word " * 40, 31, [])],
+    ("text", "words", "flags"), [*rows(DATA / "traits.jsonl", "text", "words", "flags"), ("word " * 40, 31, [])]
 )
 def test_the_traits_of_a_text(text, words, flags):
     """Words of statements are counted up to 31; a time, a number, a rule and the first person are seen."""

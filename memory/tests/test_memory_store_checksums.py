@@ -74,10 +74,7 @@ OTHER = st.one_of(
     st.tuples(st.sampled_from(NUMBERS[:13]), st.integers(-(2**62), 2**62)),
     st.tuples(st.sampled_from(("confidence", "importance")), st.floats(0, 1)),
     st.tuples(st.sampled_from(("uid", "hash", "terms")), st.binary(max_size=40)),
-    st.tuples(
-        st.sampled_from(TEXTS),
-        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
-    ),
+    st.tuples(st.sampled_from(TEXTS), st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))),
 )
 
 

@@ -70,8 +70,7 @@ def beside_reads(store, write):
 
 @pytest.mark.parametrize("refusals", [100, *campaign(REFUSALS)])
 @pytest.mark.parametrize(
-    ("disk", "category", "is_open_before"),
-    [*((*each, False) for each in DISKS), (a_full_disk, "disk_full", True)],
+    ("disk", "category", "is_open_before"), [*((*each, False) for each in DISKS), (a_full_disk, "disk_full", True)]
 )
 def test_reads_beside_failing_writes(tmp_path, disk, category, is_open_before, refusals):
     """On a disk that cannot be written, every read is right, and every write says what hinders it."""

@@ -6,24 +6,10 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from beaver_toolkit.breaker import CLOSED, BreakerPolicy, BreakerState, admit, after_failure, after_refusal, is_open
+from beaver_toolkit.breaker import CLOSED, BreakerPolicy, BreakerState, admit, after_failure, is_open
 
 POLICY = BreakerPolicy(failures=3, seconds=30.0)
 GROWING = BreakerPolicy(failures=1, seconds=4.0, longest=60.0, lease=math.inf)
-
-
-def test_so_many_failures_open_it():
-    """The last of so many transient failures in a row opens it, for so long, and says why."""
-    states = [CLOSED]
-    for _ in range(3):
-        states.append(after_failure(states[-1], POLICY, reason="timeout", now=100.0))
-
-    assert [
-        CLOSED,
-        BreakerState(failures=1),
-        BreakerState(failures=2),
-        BreakerState(failures=3, until=130.0, reason="timeout"),
-    ] == states
 
 
 @pytest.mark.parametrize(
@@ -56,11 +42,6 @@ def test_a_late_failure_of_a_probe_opens_it_again():
     expected = BreakerState(failures=4, until=200.0, reason="dns")
 
     assert expected == after_failure(BreakerState(failures=3, until=130.0), POLICY, reason="dns", now=170.0)
-
-
-def test_refused_credentials_open_it_at_once():
-    """A refusal of the caller itself is not counted: it opens the breaker with the first one."""
-    assert BreakerState(failures=3, until=130.0, reason="refused") == after_refusal(POLICY, reason="refused", now=100.0)
 
 
 class Breaking(RuleBasedStateMachine):

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import os
 import stat
 import threading
 from functools import partial
@@ -17,7 +16,7 @@ from beaver_toolkit.sqlite.connection_set import MOST_READERS, ConnectionSet
 from beaver_toolkit.sqlite.connections import Immediate, connect, integrity_problems, make_durable
 from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.errors import DatabaseError, category_of, translated
-from beaver_toolkit.sqlite.files import back_up, drop_backups, make, sweep
+from beaver_toolkit.sqlite.files import make
 from beaver_toolkit.sqlite.lease import Lease
 from beaver_toolkit.sqlite.lease_lock import is_leased
 from beaver_toolkit.sqlite.migrations import migrate, version_of
@@ -98,16 +97,6 @@ def test_a_log_that_its_database_left(database, path):
     assert [] == texts(path)
 
 
-def test_deleted_content_is_overwritten(path):
-    """With `secure_delete`, no file holds the text of a deleted row after the database is closed."""
-    with contextlib.closing(Database.open(path, [FIRST], secure_delete=True)) as opened:
-        add(opened, "the-needle")
-        with opened.transaction() as connection:
-            connection.execute("DELETE FROM notes")
-
-    assert [] == [each.name for each in path.parent.iterdir() if b"the-needle" in each.read_bytes()]
-
-
 def test_a_block_that_fails_writes_nothing(database, path):
     """A transaction that fails is rolled back."""
 
@@ -129,33 +118,6 @@ def test_a_transaction_that_sqlite_rolled_back():
     assert not opened.in_transaction
 
 
-@pytest.mark.parametrize(("replaced", "expected"), [(False, "missing"), (True, "exchanged")])
-def test_a_file_that_lost_its_name(database, path, replaced, expected):
-    """Writing to a database that was deleted or replaced is an error, and the new file is untouched."""
-    path.unlink()
-    if replaced:
-        path.write_bytes(b"another")
-
-    assert expected == category(lambda: add(database))
-    assert not replaced or b"another" == path.read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("spoil", "expected"),
-    [
-        (lambda path: path.write_bytes(b"x" * 5_000), "corrupt"),
-        (lambda path: path.symlink_to("elsewhere.db"), "link"),
-        (lambda path: path.mkdir(), "cannot_open"),
-    ],
-)
-def test_a_file_that_is_not_ours(path, spoil, expected):
-    """A file that cannot be the database is refused and never replaced."""
-    spoil(path)
-
-    assert expected == category(lambda: Database.open(path, [FIRST]))
-    assert path.is_symlink() or path.exists()
-
-
 def test_reading_needs_a_database(path):
     """Reading creates no file, and refuses a database that a newer version wrote."""
     assert ("missing", False) == (category(lambda: Database.read(path, [FIRST])), path.exists())
@@ -170,17 +132,6 @@ def test_a_reader_does_not_write(database, path):
     """A connection for reading refuses to write."""
     with contextlib.closing(Database.read(path, [FIRST])) as reader:
         assert "read_only" == category(lambda: add(reader))
-
-
-def test_waiting_for_another_process_ends(database, path):
-    """Waiting for the lock of another connection ends with the category `locked`."""
-    with database.transaction(), contextlib.closing(connect(path, busy_seconds=0.01)) as other:
-        assert "locked" == category(lambda: _begin(other))
-
-
-def _begin(connection):
-    with translated(), Immediate(connection):
-        pytest.fail("two transactions wrote at once")
 
 
 def test_changing_the_journal_waits(monkeypatch):
@@ -215,15 +166,6 @@ def test_each_migration_is_applied_once():
 
     kept = [version for (version,) in connection.execute("SELECT version FROM schema_version")]
     assert ([1, 2, 2], [1, 2]) == (versions, kept)
-
-
-def test_a_migration_that_fails_changes_nothing():
-    """Scripts are applied all or none."""
-    connection = apsw.Connection(":memory:")
-    with pytest.raises(apsw.SQLError):
-        migrate(connection, [FIRST, "SELECT nonsense"])
-
-    assert (0, False) == (version_of(connection), connection.table_exists("main", "notes"))
 
 
 def test_many_threads_migrate_at_once(path):
@@ -266,27 +208,6 @@ def test_a_new_file_is_whole_or_absent(path):
 def _filled(connection, text):
     connection.execute(FIRST)
     connection.execute("INSERT INTO notes VALUES (?)", (text,))
-
-
-def test_a_copy_before_a_migration(database, path):
-    """The copy holds the rows of that version, is private, and is deleted with the backups."""
-    add(database)
-    copy = back_up(database.connection, path, 1)
-
-    assert ("notes.db.v1.bak", ["kept"], 0o600) == (copy.name, texts(copy), stat.S_IMODE(copy.stat().st_mode))
-    drop_backups(path)
-    assert not copy.exists()
-
-
-def test_drafts_of_killed_processes_are_swept(path):
-    """A draft that is old goes, one that is fresh may be in use."""
-    old, fresh = path.with_name(".notes.db.1.tmp"), path.with_name(".notes.db.2.tmp-wal")
-    old.touch()
-    fresh.touch()
-    os.utime(old, (0, 0))
-    sweep(path)
-
-    assert [False, True] == [old.exists(), fresh.exists()]
 
 
 # --- Readers --------------------------------------------------------------------------------------------------------

@@ -100,11 +100,7 @@ def test_whole_entry_comes_first():
             "missing_old_text",
             "old_text is missing; quote a part of the entry to replace and try again.",
         ),
-        (
-            remove(None),
-            "missing_old_text",
-            "old_text is missing; quote a part of the entry to remove and try again.",
-        ),
+        (remove(None), "missing_old_text", "old_text is missing; quote a part of the entry to remove and try again."),
         (
             add(HOSTILE),
             "threat",
@@ -222,12 +218,7 @@ def test_invisible_leftovers_are_cleaned():
 
 TEXTS = st.text("abc \n§", max_size=8)
 STEPS = st.lists(
-    st.builds(
-        Operation,
-        action=st.sampled_from(["add", "replace", "remove"]),
-        content=TEXTS,
-        old_text=TEXTS,
-    ),
+    st.builds(Operation, action=st.sampled_from(["add", "replace", "remove"]), content=TEXTS, old_text=TEXTS),
     min_size=1,
     max_size=6,
 )

@@ -61,10 +61,7 @@ def test_tuning_corpus():
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    rows(DATA / "scan" / "kinds.jsonl", "text", "expected"),
-)
+@pytest.mark.parametrize(("text", "expected"), rows(DATA / "scan" / "kinds.jsonl", "text", "expected"))
 def test_kinds(text, expected):
     """The scan names each kind of order, in every disguise."""
     assert (expected,) == scan(text)

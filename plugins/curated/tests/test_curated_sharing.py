@@ -2,14 +2,7 @@
 
 import pytest
 
-from beaver_hooks_curated import (
-    Curated,
-    CuratedSettings,
-    MemoryService,
-    Operation,
-    Target,
-    UnknownChange,
-)
+from beaver_hooks_curated import Curated, CuratedSettings, MemoryService, Operation, Target, UnknownChange
 from beaver_hostspecs import Setup
 from beaver_hostspecs.testing import RecordingReport
 

@@ -94,18 +94,6 @@ async def test_while_all_is_well_no_file_is_touched(make_breaker, tmp_path):
     assert [] == [*tmp_path.iterdir()]
 
 
-async def test_an_open_breaker_skips_until_a_probe(make_breaker, clock):
-    """An open breaker refuses searches, lets one probe through, and closes after an answer."""
-    breaker = await opened(make_breaker())
-    told = [await breaker.refusal()]
-    clock.advance(30)
-    told += [await breaker.refusal(), await breaker.refusal()]
-    await breaker.answered()
-    told.append(await breaker.refusal())
-
-    assert ["timeout", None, "timeout", None] == told
-
-
 async def test_processes_share_it(make_breaker):
     """Failures of short processes add up, and the next process is refused until a search is answered."""
     for expected in (False, False, True):
@@ -126,15 +114,6 @@ async def test_a_refusal_closes_it(make_breaker):
     assert not await breaker.failed(from_status("search", 422))
 
     assert CLOSED == breaker.state
-
-
-@pytest.mark.parametrize("status", [401, 403])
-async def test_refused_credentials_open_it(make_breaker, status):
-    """The first refusal of the credentials opens the breaker, and the reason names it."""
-    breaker = make_breaker()
-    assert await breaker.failed(from_status("search", status))
-
-    assert "credentials_refused" == await breaker.refusal()
 
 
 async def test_without_a_policy_everything_passes(make_breaker, tmp_path):

@@ -17,7 +17,6 @@ from beaver_hooks_gateway import (
     GatewayUnknown,
     GatewayUnreachable,
 )
-from beaver_hooks_gateway.client import Sending
 from beaver_hooks_gateway.errors import PATHS
 from beaver_hooks_gateway.wire import RecalledMemory, Result, add_body, encode, flush_body, search_body
 from beaver_hostspecs import BeaverError, ConfigurationError
@@ -227,22 +226,6 @@ async def test_no_answer(make, httpx_mock, canary, raised, expected):
     assert [(None, None)] * 3 == [(error.__cause__, error.__context__) for error in errors]
     assert [] == [each for error in errors for each in gc.get_referents(error) if isinstance(each, httpx.Request)]
     canary.assert_clean(repr([vars(error) for error in errors]))
-
-
-async def test_timeouts(make, httpx_mock):
-    """Each request has one deadline of its own; an add knows whether its body had begun to go out."""
-    going = asyncio.Event()
-
-    async def hang(request):
-        await going.wait()
-
-    httpx_mock.add_callback(hang, is_reusable=True)
-    client, sending = make(), Sending()
-
-    assert {GatewayTimedOut} == {type(await error_of(client, each, 0.01)) for each in ("search", "flush")}
-    with pytest.raises(GatewayUnknown):
-        await client.add(TURN, ANSWER, seconds=0.01, sending=sending)
-    assert Sending(begun=True) == sending
 
 
 async def test_cookies_are_not_kept(make, httpx_mock):

@@ -6,13 +6,7 @@ import gc
 
 import pytest
 
-from beaver_hooks_gateway import (
-    GatewayError,
-    GatewayRefused,
-    GatewayTimedOut,
-    GatewayUnknown,
-    GatewayUnreachable,
-)
+from beaver_hooks_gateway import GatewayError, GatewayRefused, GatewayTimedOut, GatewayUnknown, GatewayUnreachable
 from beaver_hooks_gateway.client import Sending
 from beaver_hooks_gateway.errors import PATHS
 from beaver_hooks_gateway.testing import FakeGateway, Fault, Reply

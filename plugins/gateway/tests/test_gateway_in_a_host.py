@@ -421,10 +421,7 @@ async def test_a_gateway_that_is_down_is_not_suspended(gateway, make_host, event
     async with make_host(gateway, sinks=[events], breaker={"failures": 5}) as host:
         turns = [await run_turn(host) for _ in range(8)]
 
-        assert (0, False) == (
-            host.health()["gateway"].suspension.failures,
-            host.health()["gateway"].suspension.active,
-        )
+        assert (0, False) == (host.health()["gateway"].suspension.failures, host.health()["gateway"].suspension.active)
     names = [name for name, _ in events.gateway if name.startswith("memory_gateway_recall")]
     assert ["memory_gateway_recall_failed"] * 8 == names
     assert [True] * 8 == ["before_prompt" in each.receipt.plugins["gateway"].milliseconds for each in turns]

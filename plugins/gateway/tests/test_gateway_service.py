@@ -160,25 +160,21 @@ async def test_a_failed_recall(gateway, make_service, status, category):
 
 
 @pytest.mark.shows("000-095", "000-105", "000-114", "000-138", "001-040", "001-072", "001-081", "001-086", "001-108")
-async def test_a_failed_add_skips_the_flush(gateway, make_service):
-    """A turn whose add failed is not flushed."""
-    gateway.misbehave("add", Fault.STATUS_422)
+@pytest.mark.parametrize(
+    ("fault", "category", "status", "outcome"),
+    [
+        (Fault.STATUS_422, "invalid_request", 422, OutcomeKind.FAILED),
+        (Fault.HTML, "unknown", None, OutcomeKind.UNKNOWN),
+    ],
+)
+async def test_a_failed_add_skips_the_flush(gateway, make_service, *, fault, category, status, outcome):
+    """A turn whose add failed or has an unknown outcome is neither sent again nor flushed."""
+    gateway.misbehave("add", fault)
     report = await persist(make_service())
 
-    facts = {"operation": "add", "category": "invalid_request", "status": 422}
+    facts = {"operation": "add", "category": category, "status": status}
     assert (["add"], [("memory_gateway_add_failed", facts)]) == (gateway.operations, told(report))
-    assert [("gateway", OutcomeKind.FAILED, {"category": "invalid_request"})] == report.outcomes
-
-
-@pytest.mark.shows("000-095")
-async def test_an_unknown_add_skips_the_flush(gateway, make_service):
-    """A turn whose add has an unknown outcome is neither sent again nor flushed."""
-    gateway.misbehave("add", Fault.HTML)
-    report = await persist(make_service())
-
-    facts = {"operation": "add", "category": "unknown", "status": None}
-    assert (["add"], [("memory_gateway_add_failed", facts)]) == (gateway.operations, told(report))
-    assert [("gateway", OutcomeKind.UNKNOWN, {"category": "unknown"})] == report.outcomes
+    assert [("gateway", outcome, {"category": category})] == report.outcomes
 
 
 @pytest.mark.shows("000-107", "000-115", "000-138", "001-083", "001-087", "001-108")

@@ -124,8 +124,7 @@ def test_addresses_that_are_refused(url):
 
 
 @pytest.mark.parametrize(
-    "url",
-    [*rows(DATA / "addresses_accepted.jsonl", "url"), f"https://memory.example/{'x' * 2000}"],
+    "url", [*rows(DATA / "addresses_accepted.jsonl", "url"), f"https://memory.example/{'x' * 2000}"]
 )
 def test_addresses_that_are_accepted(url):
     """An address may have any path, port and case; plain http is allowed to this machine."""

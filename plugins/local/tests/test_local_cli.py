@@ -18,13 +18,12 @@ from privileges import without_override
 from processes import Ran, environment, run_beaver
 
 from beaver_hooks_local.cli import embedders, group
-from beaver_hooks_local.cli.json_lines import LONGEST_LINE, InvalidMemory, from_fields, read_lines
+from beaver_hooks_local.cli.json_lines import LONGEST_LINE, InvalidMemory, read_lines
 from beaver_hooks_local.cli.pipe import lines
 from beaver_hooks_local.cli.progress import Bar, Ended
 from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import PluginError, Trust
 from beaver_hostspecs.distributions import install_command
-from beaver_hostspecs.testing import make_canary
 from beaver_memory.embedding.catalog import KNOWN
 from beaver_memory.embedding.models import Installed
 from beaver_memory.embedding.speed import Bench
@@ -168,18 +167,17 @@ def test_json_lines_are_added_and_come_back(here, tmp_path):
         {"title": "One", "owner": {"user": "ann"}, "tags": ["x"]},
         {"title": "Two", "created_at": "2026-01-02", "store": "social"},
         {"title": "One", "owner": {"user": "ann"}},
+        *({"title": "How to deploy", "narrative": said} for said in ("Use blue.", "Use green.")),
+        *({"title": "Use tabs.", "scope": "project", "project": name} for name in ("p", "q")),
     ]
     added = here("add", "--json-lines", stdin="\n\n".join(map(json.dumps, sent)))
-    exported = here("export")
+    exported = here("export").out.splitlines()
     database(tmp_path).unlink()
-    back = here("add", "--json-lines", "--json", stdin=exported.out)
-    again = here("add", "--json-lines", "--json", stdin=exported.out)
+    back, again = (here("add", "--json-lines", "--json", stdin="\n".join(exported)) for _ in range(2))
 
-    assert (Ran(out="1\n2\n1\n", err="", code=0), 2) == (added, len(exported.out.splitlines()))
-    assert sorted(map(without_moments, exported.out.splitlines())) == sorted(
-        map(without_moments, here("export").out.splitlines())
-    )
-    assert (["stored"] * 2, ["duplicate"] * 2) == tuple(
+    assert (Ran(out="1\n2\n1\n3\n4\n5\n6\n", err="", code=0), 6) == (added, len(exported))
+    assert sorted(map(without_moments, exported)) == sorted(map(without_moments, here("export").out.splitlines()))
+    assert (["stored"] * 6, ["duplicate"] * 6) == tuple(
         [each["outcome"] for each in ran.json["memories"]] for ran in (back, again)
     )
 
@@ -196,21 +194,6 @@ def test_a_line_with_a_known_uid_is_the_same_memory(here):
         [json.loads(line)["title"] for line in here("export").out.splitlines()],
     )
     assert (2, True) == (wrong.code, "`uid` has a wrong type or value" in wrong.err)
-
-
-def test_what_has_the_same_title_comes_back(here, tmp_path):
-    """Memories that differ only in narrative or project are all exported and all imported."""
-    sent = [{"title": "How to deploy", "narrative": said} for said in ("Use blue.", "Use green.")]
-    sent += [{"title": "Use tabs.", "scope": "project", "project": name} for name in ("p", "q")]
-    here("add", "--json-lines", stdin="\n".join(map(json.dumps, sent)))
-    exported = here("export")
-    database(tmp_path).unlink()
-    here("add", "--json-lines", stdin=exported.out)
-
-    assert 4 == len(exported.out.splitlines())
-    assert sorted(map(without_moments, exported.out.splitlines())) == sorted(
-        map(without_moments, here("export").out.splitlines())
-    )
 
 
 def without_moments(line):
@@ -241,17 +224,9 @@ def without_moments(line):
 )
 def test_a_wrong_line_is_named(line, said):
     """Reading yields the memories before a wrong line, then raises an error with the line's number and its fault."""
-    batches = []
+    batches, read = [], [b'{"title": "good"}', b"", line.encode(), b'{"title": "behind"}']
     with pytest.raises(InvalidMemory) as caught:
-        batches.extend(
-            read_lines(
-                [b'{"title": "good"}', b"", line.encode(), b'{"title": "behind"}'],
-                {},
-                NOBODY,
-                WriteGate(Redactor()).refusal,
-                every_owner=True,
-            )
-        )
+        batches.extend(read_lines(read, {}, NOBODY, WriteGate(Redactor()).refusal, every_owner=True))
 
     assert [["good"]] == [[new.title for new in batch] for batch in batches]
     assert str(caught.value).startswith(f"Line 3 is not a memory: {said}")
@@ -263,6 +238,7 @@ def test_what_stood_before_a_wrong_line_is_added(local):
     mended = local("add", "--json-lines", stdin='{"title": "good"}\n{"title": "better"}\n{"title": "behind"}')
 
     assert ("1\n", 2, True) == (ran.out, ran.code, "Error: Line 2 is not a memory: it is not JSON" in ran.err)
+    assert "it is not JSON in UTF-8. The lines before it were added. Correct" in ran.err
     assert Ran(out="1\n2\n3\n", err="", code=0) == mended
 
 
@@ -280,15 +256,6 @@ def test_lines_of_a_pipe(content, longest):
     whole = content.split(b"\n")
     assert b"".join(whole) == b"".join(found)
     assert len(whole[-1]) > longest or [*whole[:-1], *([whole[-1]] if whole[-1] else [])] == found
-
-
-def test_a_credential_is_not_remembered():
-    """`add` refuses a field that holds a credential, without showing it."""
-    canary = make_canary()
-    with pytest.raises(InvalidMemory) as caught:
-        from_fields({"title": "a", "facts": (f"It is {canary.reveal()}",)}, NOBODY, WriteGate(Redactor()).refusal)
-
-    canary.assert_clean(str(caught.value))
 
 
 def test_a_credential_of_the_configuration_is_not_remembered(beaver, tmp_path):
@@ -407,13 +374,14 @@ def test_pin_and_unpin(here):
     )
 
 
-def test_everybody_s_memories_are_changed_without_a_user(here):
-    """`pin --user` refuses a memory without a user and explains `--user`; `pin` without `--user` changes it."""
+@pytest.mark.parametrize("words", [("pin",), ("forget", "--yes")])
+def test_what_belongs_to_no_user_is_not_changed_for_one(here, words):
+    """`--user` refuses a memory without a user and says to leave it out, which changes that memory."""
     here("add", STABLE)
-    refused = here("pin", 1, "--user", "ann")
+    refused, kept = here(*words, 1, "--user", "ann"), here("show", 1)
 
     assert (2, True) == (refused.code, "No user owns memory 1; leave --user out." in refused.err)
-    assert 0 == here("pin", 1).code
+    assert [0, 0] == [kept.code, here(*words, 1).code]
 
 
 @pytest.mark.shows("003-108")
@@ -486,19 +454,42 @@ def test_what_has_lapsed_is_seen_and_forgotten(here, tmp_path):
     assert [3] == [each["id"] for each in here("list", "--all", "--json").json["memories"]]
 
 
-@pytest.mark.parametrize("word", ["0", "-1", "abc", "1.0", "²", "9" * 19])
-def test_what_is_no_id(here, word):
-    """A word that is not an id is refused with a remedy."""
-    ran = here("show", "--", word)
-
-    assert (2, True) == (ran.code, "An id is a whole number; `beaver memory list` shows the ids." in ran.err)
+NO_ID = "An id is a whole number; `beaver memory list` shows the ids."
+NO_WORDS = "There are no words to search for; `beaver memory list` lists"
 
 
-def test_nothing_to_look_for(here):
-    """`search` without words is refused and points to `list`."""
-    ran = here("search", "", " ")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        *((("show", "--", word), NO_ID) for word in ("0", "-1", "abc", "1.0", "²", "9" * 19)),
+        (("search", "", " "), NO_WORDS),
+        *(
+            (("list", *each), "")
+            for each in (["--after", "soon"], ["--tag", " "], ["--store", "public"], ["--limit", "0"])
+        ),
+    ],
+)
+def test_words_that_do_not_fit(here, words, said):
+    """A word that is not an id, a search without words and options that do not fit are errors of usage."""
+    ran = here(*words)
 
-    assert (2, True) == (ran.code, "There are no words to search for; `beaver memory list` lists" in ran.err)
+    assert (2, True) == (ran.code, said in ran.err)
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "said"),
+    [
+        ((), {"terminal": True}, "There is no text to remember"),
+        ((), {"stdin": b"caf\xe9"}, ""),
+        ((), {"stdin": b"x" * (LONGEST_LINE + 1)}, ""),
+        (("--json-lines",), {"stdin": "{"}, "it is not JSON in UTF-8. Nothing was added. Correct"),
+    ],
+)
+def test_stdin_that_is_no_memory(here, words, given, said):
+    """`add` fails at once at a terminal, and refuses stdin in another encoding, without an end or of another form."""
+    ran = here("add", *words, **given)
+
+    assert ("", 2, True) == (ran.out, ran.code, said in ran.err)
 
 
 def test_everything_of_somebody_is_forgotten(here):
@@ -632,13 +623,23 @@ def test_reindex(here):
     assert (0, [50]) == (stats["to_be_embedded"], [*stats["embeddings"].values()])
 
 
-def test_reindex_without_the_embedder_that_is_asked_for(here):
-    """`reindex` without the configured embedding model fails at once and names the command that installs it."""
+DOWN = {"provider": "ollama", "model": "m", "dimensions": 3, "baseUrl": "http://127.0.0.1:9", "timeoutSeconds": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("embedding", "said"),
+    [
+        ({"provider": "onnx"}, "Run: beaver memory embedder install e5-small"),
+        (DOWN, "Some memories are not embedded (embedding_unavailable)"),
+    ],
+)
+def test_reindex_without_an_embedder_that_works(here, embedding, said):
+    """`reindex` names the command that installs a missing model, and says that memories are left if one fails."""
     here("add", STABLE)
-    here.section["embedding"] = {"provider": "onnx"}
+    here.section["embedding"] = embedding
     ran = here("reindex")
 
-    assert ("", 6, True) == (ran.out, ran.code, "Run: beaver memory embedder install e5-small" in ran.err)
+    assert ("", 6, True) == (ran.out, ran.code, said in ran.err)
 
 
 def test_without_the_key_that_is_asked_for(here, monkeypatch):
@@ -660,16 +661,6 @@ def test_reindex_without_sqlite_vec(here, monkeypatch):
     code, stats = here("reindex").code, here("stats", "--json").json
 
     assert (0, 0, ["sqlite_vec_not_installed"]) == (code, stats["to_be_embedded"], stats["troubles"])
-
-
-def test_reindex_with_an_embedder_that_fails(here):
-    """`reindex` with a failing embedder says that some memories are not embedded."""
-    here("add", STABLE)
-    there = {"provider": "ollama", "model": "m", "dimensions": 3, "baseUrl": "http://127.0.0.1:9"}
-    here.section["embedding"] = there
-    ran = here("reindex")
-
-    assert ("", 6, True) == (ran.out, ran.code, "Some memories are not embedded (embedding_unavailable)" in ran.err)
 
 
 def test_export_to_a_file(here, tmp_path):
@@ -808,21 +799,6 @@ def test_removing_a_model_asks_on_a_terminal(here, tmp_path):
     assert ((130, True), False, "e5-small is removed.\n") == (refused, folder.is_dir(), removed.out)
 
 
-def test_add_without_words_on_a_terminal(here):
-    """`add` without words at a terminal fails at once instead of waiting for input."""
-    ran = here("add", terminal=True)
-
-    assert (2, True) == (ran.code, "There is no text to remember" in ran.err)
-
-
-@pytest.mark.parametrize("stdin", [b"caf\xe9", b"x" * (LONGEST_LINE + 1)])
-def test_stdin_that_is_no_memory(here, stdin):
-    """`add` refuses stdin in another encoding and stdin without an end."""
-    ran = here("add", stdin=stdin)
-
-    assert ("", 2) == (ran.out, ran.code)
-
-
 def test_more_lines_than_one_batch(here):
     """An import of more than one batch stores every line in order, duplicates included, for the user of --user."""
     sent = [f"Memory {at % 600}" for at in range(1_100)]
@@ -922,28 +898,25 @@ def test_more_than_are_shown(here):
     assert here("list", "--limit", 1).out.endswith("There are more than 1; raise --limit to see them.\n")
 
 
-def test_found_by_words_alone(here):
-    """`search` and `explain` answer by words alone and say so when the embedder is down."""
+BY_WORDS = "Found by words only, because the embedder does not work now (unavailable).\n"
+NOT_RANKED = "Not ranked again by their tokens, as memory.local.recall.reranker wants (no_token_vectors).\n"
+
+
+@pytest.mark.parametrize("command", ["search", "explain"])
+@pytest.mark.parametrize(
+    ("section", "said", "reason"),
+    [
+        ({"embedding": DOWN}, BY_WORDS, None),
+        ({"recall": {"reranker": "tokens"}}, NOT_RANKED, "no_token_vectors"),
+    ],
+)
+def test_found_without_an_embedder(here, command, section, said, reason):
+    """`search` and `explain` say that the embedder is down, or that none gives the tokens of `recall.reranker`."""
     here("add", STABLE)
-    here.section["embedding"] = {
-        "provider": "ollama", "model": "m", "dimensions": 3, "baseUrl": "http://127.0.0.1:9", "timeoutSeconds": 0.2,
-    }  # fmt: skip
-    found, explained = here("search", "billing"), here("explain", "billing")
+    here.section |= section
+    ran, told = here(command, "billing"), here(command, "billing", "--json").json
 
-    said = "Found by words only, because the embedder does not work now (unavailable).\n"
-    assert (True, said, True, said) == (STABLE in found.out, found.err, STABLE in explained.out, explained.err)
-
-
-def test_not_ranked_by_tokens(here):
-    """With `recall.reranker` and no embedder of tokens, `search` and `explain` answer as by default, and say so."""
-    here("add", STABLE)
-    here.section["recall"] = {"reranker": "tokens"}
-    found, explained = here("search", "billing"), here("explain", "billing")
-
-    said = "Not ranked again by their tokens, as memory.local.recall.reranker wants (no_token_vectors).\n"
-    assert (True, said, True, said) == (STABLE in found.out, found.err, STABLE in explained.out, explained.err)
-    for command in ("search", "explain"):
-        assert "no_token_vectors" == json.loads(here(command, "billing", "--json").out)["not_reranked"]
+    assert (True, said, reason) == (STABLE in ran.out, ran.err, told.get("not_reranked"))
 
 
 def test_explain_where_nothing_is_recalled(here):
@@ -954,12 +927,6 @@ def test_explain_where_nothing_is_recalled(here):
     assert (
         "No memory was found.\n\nNothing would be recalled: memory.local.recall.enabled is false (skip, off).\n" == text
     )
-
-
-@pytest.mark.parametrize("words", [["--after", "soon"], ["--tag", " "], ["--store", "public"], ["--limit", "0"]])
-def test_options_that_do_not_fit(here, words):
-    """Options of `list` that do not fit are errors of usage."""
-    assert 2 == here("list", *words).code
 
 
 def test_an_export_that_somebody_else_writes_meanwhile(here, tmp_path, monkeypatch):
@@ -1048,23 +1015,6 @@ def test_many_that_were_added_are_counted(here, monkeypatch, capsys, terminal):
 
     said = "Added 2 memories; `beaver memory reindex` embeds them now.\n" if terminal else ""
     assert (0, True) == (code, capsys.readouterr().err.endswith(said))
-
-
-def test_a_memory_without_a_user_is_not_forgotten_for_one(here):
-    """A memory without a user is left, and the error says why --user does not select it."""
-    here("add", STABLE)
-    ran = here("forget", 1, "--user", "dora", "--yes")
-
-    assert (2, True) == (ran.code, "No user owns memory 1; leave --user out." in ran.err)
-    assert 0 == here("show", 1).code
-
-
-def test_what_was_added_before_a_wrong_line(here):
-    """The error of a wrong line says whether the lines before it were added."""
-    first, second = here("add", "--json-lines", stdin="{"), here("add", "--json-lines", stdin='{"title": "x"}\n{')
-
-    assert (2, True) == (first.code, "it is not JSON in UTF-8. Nothing was added. Correct" in first.err)
-    assert (2, True) == (second.code, "it is not JSON in UTF-8. The lines before it were added. Correct" in second.err)
 
 
 def test_a_damaged_memory_is_named_and_forgotten(here, tmp_path):

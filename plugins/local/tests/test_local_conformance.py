@@ -13,10 +13,7 @@ from beaver_memory.embedding.settings import EmbeddingSettings
 class LocalHarness(PluginHarness):
     """Uses an embedder on a port without a listener: no credential leaves, and words alone find memories."""
 
-    card = PluginCard(
-        plugin="local",
-        confirms_compaction=True,
-    )
+    card = PluginCard(plugin="local", confirms_compaction=True)
 
     def __init__(self):
         self.secret = make_canary().secret

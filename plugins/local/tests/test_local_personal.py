@@ -424,8 +424,7 @@ def a_folder(path):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "category"),
-    [(newer, "newer"), (damaged, "corrupt"), (emptied, "emptied"), (a_folder, "cannot_open")],
+    ("spoil", "category"), [(newer, "newer"), (damaged, "corrupt"), (emptied, "emptied"), (a_folder, "cannot_open")]
 )
 async def test_an_unusable_database_of_the_person_costs_its_memories_alone(host, own_home, spoil, category):
     """A damaged database of the person costs its memories alone: events, health and refused writes name the fault."""

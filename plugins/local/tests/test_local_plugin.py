@@ -32,7 +32,6 @@ from beaver_memory.views import Reach
 STABLE = "Billing is deployed from the branch stable."
 MEETING = "Billing is deployed from the branch stable, as decided in meeting {}, whatever the wiki says."
 QUESTION = "From which branch is billing deployed?"
-LARGER = EmbeddingSettings(provider="static", dimensions=512)
 TOOLS = [
     "memory_search",
     "memory_timeline",
@@ -197,29 +196,6 @@ async def test_written_and_recalled(make_host):
     ]
 
 
-async def test_recalled_in_another_process(make_host, tmp_path):
-    """A memory that one process writes is recalled by another."""
-    async with make_host() as host:
-        await write(host)
-    code = (
-        "import sys\n"
-        "from datetime import datetime, UTC\n"
-        "from beaver_memory.engine import MemoryEngine\n"
-        "from beaver_memory.filters import Filters\n"
-        "from beaver_memory.query import Query\n"
-        "from beaver_memory.records import Owner\n"
-        "from beaver_memory.views import View\n"
-        "with MemoryEngine.open(sys.argv[1]) as engine:\n"
-        "    filters = Filters(view=View(owners=[Owner(user='ann')], now=datetime.now(UTC)))\n"
-        "    print(engine.search(Query(text='billing branch', filters=filters)).hits[0].memory.title)\n"
-    )
-    folder = tmp_path / "state" / "plugins" / "local"
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, folder, stdout=subprocess.PIPE)
-    found, _ = await process.communicate()
-
-    assert (STABLE, 0) == (found.decode().strip(), process.returncode)
-
-
 @pytest.mark.shows("002-009")
 async def test_tools(make_host):
     """The host offers the seven tools, which lead from search over timeline to whole memories."""
@@ -374,48 +350,30 @@ async def test_a_small_budget_of_the_turn(make_host):
 
 
 @pytest.mark.shows("002-017")
-async def test_a_database_that_cannot_be_used(tmp_path):
-    """With an unusable database the plugin does not start and names the fault, and the file is left alone."""
-    path = tmp_path / "memory.db"
-    path.write_bytes(b"no database at all" * 1000)
-    config = Config(memory=Memory(sections={"local": {"enabled": True, "databasePath": str(path)}}))
-    host = Host({"local": make_plugin()}, config=config, state_folder=tmp_path / "state")
-    with pytest.raises(PluginUnavailable, match="is damaged; move it"):
-        await host.open()
-
-    assert path.read_bytes().startswith(b"no database")
-
-
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("section", "said"),
     [
         (
-            {"database_path": "memory.db"},
+            {"databasePath": "memory.db"},
             "memory.db is damaged; move it (with its -wal and -shm files) away, or restore",
         ),
-        ({"embedding": LARGER}, "memory.local.embedding.dimensions: must be 256 for `l2_supercat_256`"),
+        (
+            {"embedding": {"provider": "static", "dimensions": 512}},
+            "memory.local.embedding.dimensions: must be 256 for `l2_supercat_256`",
+        ),
     ],
 )
-async def test_why_it_does_not_start(tmp_path, settings, said):
-    """`start` raises an error whose reason says which file or setting is wrong and what to do."""
-    (tmp_path / "memory.db").write_bytes(b"no database at all" * 1000)
-    given = {name: tmp_path / value if name == "database_path" else value for name, value in settings.items()}
-    plugin = Local(environment={})
-    plugin.configure(
-        Setup(settings=LocalSettings(enabled=True, **given), state_folder=tmp_path / "state", report=RecordingReport())
-    )
+async def test_why_it_does_not_start(make_host, tmp_path, section, said):
+    """The error of a plugin that does not start names the file or setting and what to do; the file is left alone."""
+    path = tmp_path / "memory.db"
+    path.write_bytes(b"no database at all" * 1000)
+    given = {name: str(path) if name == "databasePath" else value for name, value in section.items()}
     with pytest.raises(PluginUnavailable) as caught:
-        await plugin.start()
-    await plugin.stop()
+        await make_host(**given).open()
 
     assert said in caught.value.reason
-    assert isinstance(caught.value.__cause__, EngineError | ConfigurationError)
-
-
-async def test_a_wrong_setting(make_host):
-    """A value out of bounds fails loading with its path."""
-    with pytest.raises(ConfigurationError, match=r"memory.local.recall.topK"):
-        await make_host(recall={"topK": 99}).open()
+    assert isinstance(caught.value.__cause__.__cause__, EngineError | ConfigurationError)
+    assert b"no database at all" * 1000 == path.read_bytes()
 
 
 async def test_a_model_that_is_not_installed(make_host):

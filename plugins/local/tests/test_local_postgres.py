@@ -172,10 +172,7 @@ async def test_tenants(make_host, database):
 # --- Settings ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("section", "problem"),
-    rows(DATA / "refused_stores.jsonl", "section", "problem"),
-)
+@pytest.mark.parametrize(("section", "problem"), rows(DATA / "refused_stores.jsonl", "section", "problem"))
 def test_settings_that_do_not_fit(section, problem):
     """A wrong setting is named with its remedy; its value is not shown."""
     with pytest.raises(ConfigurationError) as caught:

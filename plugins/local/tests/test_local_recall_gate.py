@@ -31,38 +31,26 @@ def test_skips(said, expected):
     assert [expected, expected] == [judge(said), judge(said, None)]
 
 
-@pytest.mark.shows("003-060")
-def test_session_start():
-    """The first turn of a session recalls, even when fresh answers exist."""
-    assert "recall: session_start" == judge(window=None, fresh=("a", "b"))
-
-
-def test_same_query():
-    """A repeated question reuses its fresh answer, even when the prompt refers to earlier work."""
-    assert "reuse: same_query" == judge(attrs.evolve(SAID, refers_back=True), fresh=("a", "b"))
-
-
-@pytest.mark.shows("003-062")
-def test_prior_work():
-    """A prompt that refers to earlier work recalls."""
-    assert "recall: prior_work" == judge(attrs.evolve(SAID, refers_back=True))
-
-
-def test_memory_changed():
-    """A turn after any write of the owner recalls."""
-    assert "recall: memory_changed" == judge(version=(8,), fresh=())
-
-
-@pytest.mark.shows("003-063")
-def test_low_confidence():
-    """A turn after a recall that found little recalls again."""
-    assert "recall: low_confidence" == judge(window=attrs.evolve(WINDOW, confident=False))
-
-
-@pytest.mark.shows("003-063")
-def test_stale():
-    """A turn after a recall that is too old recalls again."""
-    assert "recall: stale" == judge(fresh=())
+@pytest.mark.shows("003-060", "003-061", "003-062", "003-063", "003-066")
+@pytest.mark.parametrize(
+    ("expected", "given"),
+    [
+        ("recall: session_start", {"window": None, "fresh": ("a", "b")}),
+        ("reuse: same_query", {"said": attrs.evolve(SAID, refers_back=True), "fresh": ("a", "b")}),
+        ("recall: prior_work", {"said": attrs.evolve(SAID, refers_back=True)}),
+        ("recall: memory_changed", {"version": (8,), "fresh": ()}),
+        ("recall: low_confidence", {"window": attrs.evolve(WINDOW, confident=False)}),
+        ("recall: stale", {"fresh": ()}),
+        *(
+            ("recall: topic_change", {"said": attrs.evolve(SAID, terms=each)})
+            for each in ({1, 8, 9}, {9}, {1, 2, 3, 5, 9})
+        ),
+        *(("reuse: same_topic", {"said": attrs.evolve(SAID, terms=each)}) for each in (set(), {1, 2, 3}, {1, 2, 3, 5})),
+    ],
+)
+def test_each_rule(expected, given):
+    """The first rule that fits decides: the start, the same question, earlier work, a write, little, age, the topic."""
+    assert expected == judge(**given)
 
 
 @pytest.mark.shows("003-101")
@@ -75,20 +63,6 @@ def test_window_over(turns):
         window = served(window)
 
     assert [*["reuse: same_topic"] * (turns - 1), "recall: window_over"] == verdicts
-
-
-@pytest.mark.shows("003-061")
-@pytest.mark.parametrize("terms", [frozenset({1, 8, 9}), frozenset({9}), frozenset({1, 2, 3, 5, 9})])
-def test_topic_change(terms):
-    """One term that the last recall did not have makes another topic, whatever other terms both have."""
-    assert "recall: topic_change" == judge(attrs.evolve(SAID, terms=terms))
-
-
-@pytest.mark.shows("003-066")
-@pytest.mark.parametrize("terms", [frozenset(), frozenset({1, 2, 3}), frozenset({1, 2, 3, 5})])
-def test_same_topic(terms):
-    """A prompt without a new term reuses the last recall."""
-    assert "reuse: same_topic" == judge(attrs.evolve(SAID, terms=terms))
 
 
 terms = st.frozensets(st.integers(0, 6), max_size=5)

@@ -13,29 +13,20 @@ DATA = Path(__file__).with_name("data")
 
 
 @pytest.mark.shows("003-064")
-@pytest.mark.parametrize(
-    "prompt",
-    rows(DATA / "acknowledgements.jsonl", "prompt"),
-)
+@pytest.mark.parametrize("prompt", rows(DATA / "acknowledgements.jsonl", "prompt"))
 def test_acknowledgements(prompt):
     """Yes, no and thanks in several languages are acknowledgements."""
     assert read(prompt).acknowledges
 
 
-@pytest.mark.parametrize(
-    "prompt",
-    rows(DATA / "short_prompts.jsonl", "prompt"),
-)
+@pytest.mark.parametrize("prompt", rows(DATA / "short_prompts.jsonl", "prompt"))
 def test_other_short_prompts(prompt):
     """Questions, orders, longer replies and prompts without a word are no acknowledgements."""
     assert not read(prompt).acknowledges
 
 
 @pytest.mark.shows("003-062")
-@pytest.mark.parametrize(
-    "prompt",
-    rows(DATA / "earlier_work.jsonl", "prompt"),
-)
+@pytest.mark.parametrize("prompt", rows(DATA / "earlier_work.jsonl", "prompt"))
 def test_earlier_work(prompt):
     """Prompts that speak of earlier work are recognised in several languages."""
     assert read(prompt).refers_back

@@ -60,11 +60,7 @@ def test_names(tmp_path):
         load(section).recall.top_k,
     )
     assert load(section).embedding == EmbeddingSettings(
-        provider="openai-compatible",
-        model="m",
-        dimensions=8,
-        base_url="https://models.example/v1",
-        api_key_env="KEY",
+        provider="openai-compatible", model="m", dimensions=8, base_url="https://models.example/v1", api_key_env="KEY"
     )
 
 

@@ -30,11 +30,7 @@ def test_a_turn_and_a_command_see_the_same():
 
 
 @pytest.mark.parametrize(
-    ("user", "expected"),
-    [
-        ("ann", (Owner(tenant="t", user="ann"), Owner(tenant="t"))),
-        (None, (Owner(tenant="t"),)),
-    ],
+    ("user", "expected"), [("ann", (Owner(tenant="t", user="ann"), Owner(tenant="t"))), (None, (Owner(tenant="t"),))]
 )
 def test_owners(user, expected):
     """A turn sees the memories of its user and those of no user, and may change its own only."""
