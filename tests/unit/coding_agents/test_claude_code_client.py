@@ -163,12 +163,14 @@ def test_garbage(run, path, answer):
 # --- Missing residents ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("there", ["nothing", "the socket of a killed resident", "a file"])
+@pytest.mark.parametrize("there", ["no folder", "the socket of a killed resident", "a file"])
 def test_nobody(run, path, there):
     """Without a resident the client prints nothing, whatever is in the place of its socket."""
-    if there == "a file":
+    if there == "no folder":
+        path.parent.rmdir()
+    elif there == "a file":
         path.write_text("x")
-    elif there != "nothing":
+    else:
         with listening(path, lambda _: None):
             pass
         assert path.is_socket()
