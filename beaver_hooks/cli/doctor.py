@@ -8,7 +8,7 @@ import click
 
 from beaver_hooks.audit.database import DATABASE as TRAIL
 from beaver_hooks.cli.absence import Absence
-from beaver_hooks.cli.checks import databases, files, health, losses, memories, origin, settings, stores, versions
+from beaver_hooks.cli.checks import databases, files, health, memories, origin, settings, versions
 from beaver_hooks.cli.checks.findings import Finding, exit_code, from_error, ok, report
 from beaver_hooks.cli.common import common, set_up_log
 from beaver_hooks.cli.state import is_there
@@ -43,7 +43,7 @@ def command(ctx: click.Context, *, as_json: bool, accepted: tuple[Path, ...], co
     looked = settings.look(config)
     findings += [*versions.engines(), *versions.distributions(), *looked.findings, *confirmations(os.environ)]
     findings += settings.small_model(looked.loaded) if looked.loaded is not None else []
-    findings += stores.examine(looked.memories, os.environ)
+    findings += memories.examine_servers(looked.memories, os.environ)
     findings += _kept(looked)
     findings.append(files.free_space(looked.folder))
     report(findings, as_json=as_json)
@@ -96,7 +96,7 @@ def _kept(looked: settings.SettingsCheck) -> Iterator[Finding]:
         with waiting("Examining the memories"):
             yield from memories.examine(looked.loaded)
     # Opening a database finds its losses.
-    yield from losses.examine([folder, *looked.further_folders])
+    yield from databases.losses([folder, *looked.further_folders])
     config = None if looked.loaded is None else looked.loaded.config
     yield from health.kept(folder, looked.sections, Absence.under(config))
 

@@ -94,15 +94,15 @@ async def _stdio(loaded: LoadedConfig, identity: "Identity") -> None:
     record = RecordedAnswers.of(loaded, identity, os.environ)
     # Before the plugins are loaded: their output is not for the client.
     async with wire(record) as streams:
-        stdio, server = await asyncio.to_thread(_server)
+        server = await asyncio.to_thread(_server)
         async with _host(loaded) as host:
             record.retire(type(host.plugin(name)).__module__.partition(".")[0] for name in host.plugins)
-            await stdio.serve_stdio(server.MemoryServer(host, identity), streams)
+            await server.serve_stdio(server.MemoryServer(host, identity), streams)
 
 
-def _server() -> tuple[ModuleType, ModuleType]:
+def _server() -> ModuleType:
     """Import the SDK and the host, which takes a second: in a thread, so that signals end it."""
-    return import_module(f"{ADAPTER}.stdio"), import_module(f"{ADAPTER}.server")
+    return import_module(f"{ADAPTER}.server")
 
 
 async def _http(loaded: LoadedConfig, identity: "Identity", place: "HttpPlace") -> None:

@@ -12,7 +12,7 @@ from integration.faults_kit import Sink, good_plugin, opened, other_tasks
 from beaver_hooks import Host
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
-from beaver_hostspecs import Contribution, Deadlines, PluginInfo
+from beaver_hostspecs import Contribution
 from beaver_hostspecs.testing import Call, Fault, FaultPlugin, RecordingPlugin
 
 SESSION = "session"
@@ -149,25 +149,6 @@ async def test_a_turn_cancelled_at_any_point_is_closed_exactly_once(cancelled, b
     assert len(seen) >= 3
 
 
-async def test_cancelling_before_the_answers_are_there_cancels_the_hooks(tmp_path):
-    """The hook that was running is cancelled long before its deadline, and the turn is dropped as cancelled."""
-    plugin = FaultPlugin(
-        Fault.AWAIT_FOREVER,
-        "before_prompt",
-        info=PluginInfo(version="0", contract="1.0", deadlines=Deadlines(before_prompt=60)),
-    )
-    async with opened(Host({"hanging": plugin, "good": good_plugin()}, state_folder=tmp_path), plugin) as host:
-        task = asyncio.create_task(host.open_turn("Where is the map?", session=SESSION))
-        await plugin.wait_for("before_prompt")
-        task.cancel()
-        await asyncio.wait([task])
-        assert await host.drain(30) == 0
-
-        assert (task.cancelled(), plugin.running) == (True, 0)
-        assert [call.arguments["reason"] for call in plugin.calls_of("on_turn_dropped")] == ["cancelled"]
-        assert len(host._running().turns.open_turns) == 0
-
-
 async def test_cancellation_does_not_wait_for_a_hook_that_swallows_it(tmp_path):
     """The caller is free at once; the hook is abandoned, and its later calls are still made."""
     plugin = FaultPlugin(Fault.SWALLOW_CANCEL, "before_prompt")
@@ -180,17 +161,3 @@ async def test_cancellation_does_not_wait_for_a_hook_that_swallows_it(tmp_path):
 
         assert (task.cancelled(), plugin.running) == (True, 1)
         assert len(plugin.calls_of("on_turn_dropped")) == 1
-
-
-@pytest.mark.shows("000-096")
-async def test_an_exception_in_the_turns_body_drops_it_once_and_comes_out(tmp_path):
-    """`host.turn` swallows nothing: the very exception comes out, and the plugins learn that the turn failed."""
-    plugin, error = SteppingPlugin(), RuntimeError("the model is gone")
-    async with Host({"stepping": plugin}, state_folder=tmp_path) as host:
-        with pytest.raises(RuntimeError) as caught:
-            async with host.turn("Where is the map?", session=SESSION):
-                raise error
-        assert await host.drain(30) == 0
-
-        assert caught.value is error
-        assert [call.arguments["reason"] for call in plugin.calls_of("on_turn_dropped")] == ["failed"]

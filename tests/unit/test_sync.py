@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from processes import in_child
@@ -78,6 +79,16 @@ def make_host(tmp_path, sink):
         )
 
     return make
+
+
+def refusals(error, *uses):
+    """Return what each use says that is refused with this error."""
+    said = []
+    for use in uses:
+        with pytest.raises(error) as caught:
+            use()
+        said.append(str(caught.value))
+    return said
 
 
 def told(plugin, hook, argument):
@@ -300,10 +311,8 @@ def test_a_host_that_is_not_open_says_so(make_host):
     host = make_host()
     said = []
     for _ in range(2):
-        for use in (host.close, host.health, host.drain, lambda: host.open_turn("hello", session="s")):
-            with pytest.raises(HostNotOpen) as caught:
-                use()
-            said.append(str(caught.value))
+        opening = partial(host.open_turn, "hello", session="s")
+        said += refusals(HostNotOpen, host.close, host.health, host.drain, opening)
         with host:
             pass
 
@@ -315,9 +324,7 @@ def test_a_host_is_opened_once_at_a_time(make_host):
     host = make_host()
     for _ in range(2):
         with host:
-            with pytest.raises(HostNotOpen) as caught:
-                host.open()
-            assert (OPEN_ALREADY, {"host"}) == (str(caught.value), set(host.health()))
+            assert ([OPEN_ALREADY], {"host"}) == (refusals(HostNotOpen, host.open), set(host.health()))
 
 
 @pytest.mark.parametrize(
@@ -369,19 +376,6 @@ def test_a_forked_child_is_refused(make_host):
         assert turn.commit("bye")
 
 
-def test_a_host_of_another_process_is_refused(make_host):
-    """Every call in a forked child raises, also opening and closing, and ends nothing."""
-    host = make_host()
-    with host:
-        mine, host._thread._process = host._thread._process, -1
-        for use in (host.health, host.open, host.close):
-            with pytest.raises(ForkedHost) as caught:
-                use()
-            assert FORKED == str(caught.value)
-        host._thread._process = mine
-        assert {"host"} == set(host.health())
-
-
 class Parting:
     """Stops only when the test tells it to."""
 
@@ -413,17 +407,11 @@ def test_two_who_close_at_once(make_host):
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(host.close)
         assert plugin.begun.wait(SAFETY)
-        said = []
-        for use in (host.close, host.health):
-            with pytest.raises(HostNotOpen) as caught:
-                use()
-            said.append(str(caught.value))
-        with pytest.raises(HostNotOpen) as caught:
-            host.open()
+        said = refusals(HostNotOpen, host.close, host.health, host.open)
         still = first.running()
         plugin.go()
 
-        assert ([NOT_OPEN] * 2, OPEN_ALREADY, True) == (said, str(caught.value), still)
+        assert ([NOT_OPEN, NOT_OPEN, OPEN_ALREADY], True) == (said, still)
         assert first.result(SAFETY) is None
 
 
@@ -442,21 +430,16 @@ def test_a_call_that_meets_a_closing_host_is_refused(make_host):
     host = make_host()
     with host:
         thread = host._thread
-    said = []
-    for use in (lambda: thread.call(host._host.drain), lambda: thread.end(host._host.close)):
-        with pytest.raises(HostNotOpen) as caught:
-            use()
-        said.append(str(caught.value))
 
-    assert [NOT_OPEN] * 2 == said
+    assert [NOT_OPEN] * 2 == refusals(
+        HostNotOpen, partial(thread.call, host._host.drain), partial(thread.end, host._host.close)
+    )
 
 
 def test_a_host_that_is_given_takes_no_options(tmp_path):
     """Options beside a given host are refused, because they would be lost."""
-    with pytest.raises(HostMisused) as caught:
-        SyncHost(Host(), state_folder=tmp_path)
-
-    assert "a `Host` that is given has its options already; give it these: state_folder" == str(caught.value)
+    said = "a `Host` that is given has its options already; give it these: state_folder"
+    assert [said] == refusals(HostMisused, partial(SyncHost, Host(), state_folder=tmp_path))
 
 
 # --- Interruptions --------------------------------------------------------------------------------------------
@@ -606,16 +589,6 @@ def test_a_host_that_nobody_closes_is_closed_with_the_interpreter(tmp_path):
     assert ["7\nlearned bye\nstopped\n", "", "turn_committed\n", ""] == run(source, tmp_path / "state")
 
 
-def test_the_end_of_the_interpreter_closes_what_is_open(make_host):
-    """The exit handler closes an open host, and does nothing with a closed one."""
-    host = make_host()
-    host.open()
-    host._close_at_exit()
-    host._close_at_exit()
-    with pytest.raises(HostNotOpen):
-        host.health()
-
-
 def test_a_keyboard_interrupt_of_a_plugin_reaches_its_caller(make_host):
     """A plugin's `KeyboardInterrupt` reaches the waiting thread, and the host's own thread lives on."""
 
@@ -658,13 +631,18 @@ def test_closing_sets_those_free_who_still_wait(make_host):
     assert (HostNotOpen, "the host was closed while the turn was being opened") == (type(error), str(error))
 
 
-def test_closing_sets_those_free_who_wait_for_other_things(make_host):
-    """A thread that waits for the background when another one closes the host gets a `CancelledError` at the latest."""
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_closing_sets_those_free_who_wait_for_other_things(make_host, caplog, stubborn):
+    """A thread that waits for a coroutine gets a `CancelledError`, also if that swallows its own and dies with the loop."""
     begun = threading.Event()
 
     async def wait():
         begun.set()
-        await asyncio.Event().wait()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        if stubborn:
+            await wait()
+        raise asyncio.CancelledError
 
     with ThreadPoolExecutor(1) as pool:
         with make_host() as host:
@@ -673,28 +651,10 @@ def test_closing_sets_those_free_who_wait_for_other_things(make_host):
         error = waiting.exception(SAFETY)
 
     assert "CancelledError" == type(error).__name__
-
-
-def test_closing_sets_those_free_whose_call_does_not_end(make_host, caplog):
-    """Closing frees a caller whose coroutine swallows its cancellation and dies with the loop."""
-    begun = threading.Event()
-
-    async def stubborn():
-        while True:
-            begun.set()
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.Event().wait()
-
-    with ThreadPoolExecutor(1) as pool:
-        with make_host() as host:
-            waiting = pool.submit(host.call, stubborn)
-            assert begun.wait(SAFETY)
-        error = waiting.exception(SAFETY)
-
-    assert "CancelledError" == type(error).__name__
-    del host, waiting, error
-    gc.collect()
-    caplog.clear()
+    if stubborn:
+        del host, waiting, error
+        gc.collect()
+        caplog.clear()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])

@@ -45,7 +45,7 @@ _MODULES = {
     "Wire": "standard_streams",
     "find_token": "token",
     "serve_http": "http",
-    "serve_stdio": "stdio",
+    "serve_stdio": "server",
     "wire": "standard_streams",
 }
 """The module of each name. It is imported on first use: importing the SDK takes half a second."""

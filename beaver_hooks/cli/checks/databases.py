@@ -1,10 +1,10 @@
-"""Examination of a state folder's databases and the audit trail's chain."""
+"""Examination of databases: those of a state folder, the chain of the audit trail, missing commits."""
 
 import contextlib
 import os
 import shlex
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from beaver_hooks.agent.errors import StorageError
@@ -22,6 +22,7 @@ from beaver_hooks.file_trust import StateFiles
 from beaver_hostspecs import AuditUnavailable
 from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.errors import DatabaseError, translated
+from beaver_toolkit.sqlite.losses import databases_with_losses, losses_of, remedy
 from beaver_toolkit.sqlite.migrations import read_migrations
 
 BACKUP = "move it away, with its -wal and -shm files, and restore a backup"
@@ -117,3 +118,11 @@ def _is_loose(path: Path) -> bool:
     except OSError:
         return False
     return stat.S_ISREG(found.st_mode) and bool(stat.S_IMODE(found.st_mode) & 0o077)
+
+
+def losses(folders: Iterable[Path]) -> Iterator[Finding]:
+    """Yield the losses of databases that the user has not accepted, in some folders and those of their plugins."""
+    within = (each for folder in folders for each in (folder, *folder.glob("*"), *folder.glob("plugins/*")))
+    for path in (path for folder in dict.fromkeys(within) for path in databases_with_losses(folder)):
+        for loss in losses_of(path):
+            yield problem(path.name, f"{printable(str(path))}: {loss}", remedy(path))

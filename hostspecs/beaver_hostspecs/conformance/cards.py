@@ -12,11 +12,14 @@ from beaver_hostspecs.freezing import freeze, thaw
 Placement = Literal["before_history", "before_user"]
 Persistence = Literal["ephemeral", "replayed", "persisted"]
 
-_a_str = instance_of(str)
-_a_bool = instance_of(bool)
+a_str = instance_of(str)
+a_bool = instance_of(bool)
 
 
-def _notes_about_fields(card: "Card", attribute: "attrs.Attribute[Any]", notes: Mapping[str, str]) -> None:
+def notes_about_fields(
+    card: "attrs.AttrsInstance", attribute: "attrs.Attribute[Any]", notes: Mapping[str, str]
+) -> None:
+    """Refuse notes about anything but fields of the card."""
     known = {each.name for each in attrs.fields(type(card))}
     if unknown := set(notes) - known:
         raise ValueError(f"{attribute.name} is about fields of the card; there are no {sorted(unknown)}")
@@ -52,28 +55,28 @@ class Card:
         notes: a sentence about a field, by its name.
     """
 
-    host: str = field(validator=_a_str)
+    host: str = field(validator=a_str)
     reference_placement: Placement = field(default="before_history", validator=in_(("before_history", "before_user")))
     reference_persistence: Persistence = field(
         default="ephemeral", validator=in_(("ephemeral", "replayed", "persisted"))
     )
-    reference_role: str = field(default="user", validator=_a_str)
-    system_prompt: bool = field(default=True, validator=_a_bool)
-    sees_errors: bool = field(default=True, validator=_a_bool)
-    sees_cancellation: bool = field(default=True, validator=_a_bool)
-    sees_blocks: bool = field(default=True, validator=_a_bool)
-    sees_tools: bool = field(default=True, validator=_a_bool)
-    sees_tool_errors: bool = field(default=True, validator=_a_bool)
-    offers_tools: bool = field(default=True, validator=_a_bool)
-    has_user_id: bool = field(default=True, validator=_a_bool)
-    streaming: bool = field(default=True, validator=_a_bool)
-    sync: bool = field(default=True, validator=_a_bool)
-    parallel: bool = field(default=True, validator=_a_bool)
-    unregister: bool = field(default=True, validator=_a_bool)
-    keeps_health: bool = field(default=True, validator=_a_bool)
-    announces_compaction: bool = field(default=False, validator=_a_bool)
-    plain: bool = field(default=True, validator=_a_bool)
-    notes: Mapping[str, str] = field(default=freeze({}), converter=freeze, validator=_notes_about_fields)
+    reference_role: str = field(default="user", validator=a_str)
+    system_prompt: bool = field(default=True, validator=a_bool)
+    sees_errors: bool = field(default=True, validator=a_bool)
+    sees_cancellation: bool = field(default=True, validator=a_bool)
+    sees_blocks: bool = field(default=True, validator=a_bool)
+    sees_tools: bool = field(default=True, validator=a_bool)
+    sees_tool_errors: bool = field(default=True, validator=a_bool)
+    offers_tools: bool = field(default=True, validator=a_bool)
+    has_user_id: bool = field(default=True, validator=a_bool)
+    streaming: bool = field(default=True, validator=a_bool)
+    sync: bool = field(default=True, validator=a_bool)
+    parallel: bool = field(default=True, validator=a_bool)
+    unregister: bool = field(default=True, validator=a_bool)
+    keeps_health: bool = field(default=True, validator=a_bool)
+    announces_compaction: bool = field(default=False, validator=a_bool)
+    plain: bool = field(default=True, validator=a_bool)
+    notes: Mapping[str, str] = field(default=freeze({}), converter=freeze, validator=notes_about_fields)
 
     def can(self, flag: str) -> bool:
         """Whether the host has an ability; for persistence, whether references are ephemeral.

@@ -201,13 +201,6 @@ async def test_every_mode(case, gateway, memory, expected):
         assert there["gateway"] == (gateway in sys.modules)
 
 
-@pytest.mark.usefixtures("no_gateway")
-async def test_an_implicit_hybrid_needs_no_gateway(case):
-    """Without an installed gateway, the implicit hybrid mode loads the curated memory alone."""
-    async with await case.load() as engine:
-        assert (None, {"curated": "ok"}) == (engine.plugin("gateway"), states(engine))
-
-
 @pytest.mark.shows("000-156", "001-120")
 async def test_loading_again_changes_the_mode(case, gateway):
     """Close, change the file, load: other plugins, the same sessions."""

@@ -64,6 +64,19 @@ def problems(ran) -> list[tuple[str, str]]:
     return [(each["subject"], each["text"]) for each in ran.json["findings"] if each["level"] == "problem"]
 
 
+def store_health(state, **bodies) -> None:
+    """Store the health of plugins, as a host does."""
+    with contextlib.closing(Trail.open(state)) as trail:
+        for name, body in bodies.items():
+            trail.put_health(name, body)
+
+
+def change(path, statement) -> None:
+    """Change a database behind its owner's back."""
+    with contextlib.closing(apsw.Connection(str(path))) as connection:
+        connection.execute(statement)
+
+
 def contents(folder) -> dict[str, object]:
     """Return everything in a folder: names, modes, bytes."""
     return {
@@ -162,12 +175,11 @@ def test_accepting_a_loss_that_is_none(cli, scratch):
 
 def test_damage_inside(cli, state):
     """The doctor shows the damage that SQLite finds inside a database."""
-    connection = apsw.Connection(str(state / "sessions.db"))
-    connection.execute(
+    change(
+        state / "sessions.db",
         "PRAGMA writable_schema = 1; UPDATE sqlite_schema"
-        " SET sql = 'CREATE INDEX sessions_by_user ON sessions (id, updated)' WHERE name = 'sessions_by_user'"
+        " SET sql = 'CREATE INDEX sessions_by_user ON sessions (id, updated)' WHERE name = 'sessions_by_user'",
     )
-    connection.close()
     ran = cli("doctor", "--json")
 
     assert 1 == ran.code
@@ -184,18 +196,14 @@ def test_damage_inside(cli, state):
 )
 def test_sessions_that_are_not_ours(cli, state, statement, expected):
     """A database of a newer version or of another program is a problem, and is not called damaged."""
-    connection = apsw.Connection(str(state / "sessions.db"))
-    connection.execute(statement)
-    connection.close()
+    change(state / "sessions.db", statement)
 
     assert expected in findings(cli("doctor", "--json"))["sessions"][1]
 
 
 def test_forged_chain(cli, state):
     """The doctor names a changed record of the audit chain."""
-    connection = apsw.Connection(str(state / "host.db"))
-    connection.execute("DROP TRIGGER audit_keeps_what_it_has; UPDATE audit SET name = 'nothing' WHERE seq = 1")
-    connection.close()
+    change(state / "host.db", "DROP TRIGGER audit_keeps_what_it_has; UPDATE audit SET name = 'nothing' WHERE seq = 1")
     ran = cli("doctor", "--json")
 
     assert [("audit chain", "record 1 is wrong (changed) after 0 good records")] == problems(ran)
@@ -294,7 +302,6 @@ def test_temporary_files(cli, state):
 def test_plugin_health(cli, state, configured):
     """The doctor shows the stored health of each plugin without loading it: since when it is degraded, and why."""
     configured(memory={"mode": "curated", "gateway": {}})
-    trail = Trail.open(state)
     bodies = {
         "curated": {"state": "degraded", "since": "2026-01-02T03:04:05+00:00", "faults": {"before_prompt": "timeout"}},
         "elsewhere": {"state": "degraded", "since": "2026-01-02T03:04:05+00:00"},
@@ -304,9 +311,7 @@ def test_plugin_health(cli, state, configured):
         "uninstalled": {"state": "unavailable", "reason": "no disk"},
         "odd": {"state": "canary"},
     }
-    for name, body in bodies.items():
-        trail.put_health(name, body)
-    trail.close()
+    store_health(state, **bodies)
     ran = cli("doctor", "--json")
     found = {name: findings(ran)[f"plugin {name}"] for name in bodies}
 
@@ -339,9 +344,7 @@ SUSPENDED = {"failures": 3, "category": "timeout", "until": "2026-01-02T03:04:35
 def test_health_of_a_plugin_that_is_not_in_service(cli, state, configured, *, name, disabled, why):
     """A plugin that failed and then was uninstalled or disabled is no problem."""
     configured(plugins={"disabled": disabled})
-    trail = Trail.open(state)
-    trail.put_health(name, DEGRADED | {"suspension": SUSPENDED})
-    trail.close()
+    store_health(state, **{name: DEGRADED | {"suspension": SUSPENDED}})
     ran = cli("doctor", "--json")
 
     seen = "degraded since 2026-01-02 03:04:05 UTC: before_prompt: timeout (3 in a row)"
@@ -360,10 +363,8 @@ def test_health_of_a_plugin_that_a_program_registers(cli, state, configured, *, 
     """A plugin without a distribution that was active in the last day is shown with its last health."""
     configured()
     at = datetime.now(UTC) - timedelta(hours=hours)
-    trail = Trail.open(state)
-    trail.put_health("object", body | {"last_success": at.isoformat()})
-    trail.put_health("naive", body | {"last_success": "2026-01-02T03:04:05"})
-    trail.close()
+    naive = body | {"last_success": "2026-01-02T03:04:05"}
+    store_health(state, object=body | {"last_success": at.isoformat()}, naive=naive)
     found = findings(cli("doctor", "--json"))
 
     if seen is None:
@@ -378,10 +379,8 @@ def test_health_of_a_suspended_plugin_that_a_program_registers(cli, state, confi
     """The suspension of a plugin without a distribution counts as activity, and is a warning."""
     configured()
     now = datetime.now(UTC)
-    trail = Trail.open(state)
     moved = {"until": (now + timedelta(seconds=30)).isoformat(), "moved": now.isoformat()}
-    trail.put_health("object", DEGRADED | {"suspension": SUSPENDED | moved})
-    trail.close()
+    store_health(state, object=DEGRADED | {"suspension": SUSPENDED | moved})
     level, text = findings(cli("doctor", "--json"))["plugin object"]
 
     assert ("warning", True) == (level, "before_prompt is suspended until" in text)
@@ -389,9 +388,7 @@ def test_health_of_a_suspended_plugin_that_a_program_registers(cli, state, confi
 
 def test_health_of_a_plugin_that_missed_commits(cli, state):
     """A plugin that only missed commits is in order; the finding of its loss is another one."""
-    trail = Trail.open(state)
-    trail.put_health("tally", DEGRADED | {"faults": {"load": "commits_missing"}})
-    trail.close()
+    store_health(state, tally=DEGRADED | {"faults": {"load": "commits_missing"}})
 
     text = "its last start missed commits; until you accept the loss, a problem names it"
     assert ("ok", text) == findings(cli("doctor", "--json"))["plugin tally"]
@@ -400,9 +397,7 @@ def test_health_of_a_plugin_that_missed_commits(cli, state):
 def test_health_of_a_plugin_while_the_configuration_is_wrong(cli, state, scratch):
     """While the configuration is wrong, the doctor shows a plugin by its stored health, as if it was enabled."""
     (state / "config.json").write_text("{")
-    trail = Trail.open(state)
-    trail.put_health("tally", DEGRADED)
-    trail.close()
+    store_health(state, tally=DEGRADED)
 
     assert "problem" == findings(cli("doctor", "--json"))["plugin tally"][0]
 
@@ -416,9 +411,7 @@ def test_health_of_a_plugin_while_the_configuration_is_wrong(cli, state, scratch
 )
 def test_suspended_plugins(cli, state, category, fix):
     """A suspended plugin is a problem that names the end of the suspension and the remedy."""
-    trail = Trail.open(state)
-    trail.put_health("tally", DEGRADED | {"suspension": SUSPENDED | {"category": category}})
-    trail.close()
+    store_health(state, tally=DEGRADED | {"suspension": SUSPENDED | {"category": category}})
     ran = cli("doctor", "--json")
 
     text = (

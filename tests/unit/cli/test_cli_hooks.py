@@ -452,17 +452,6 @@ def test_status_half_installed(cli, foreign):
     assert (0, "installed", []) == problems(cli)
 
 
-def test_status_of_an_installation_without_compactions(cli, foreign):
-    """An installation without the event PreCompact counts as partly installed, and installing again adds it."""
-    cli("hooks", "install", "claude-code")
-    edit(foreign, lambda found: found["hooks"].pop("PreCompact"))
-    before = problems(cli)
-    cli("hooks", "install", "claude-code")
-
-    assert (1, "partly", [f"the event PreCompact has no hook; {AGAIN}"]) == before
-    assert (0, "installed", []) == problems(cli)
-
-
 def test_status_of_what_moved(cli, foreign):
     """The status names an interpreter that does not exist any more."""
     cli("hooks", "install", "claude-code")

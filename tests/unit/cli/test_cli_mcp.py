@@ -52,7 +52,7 @@ def test_without_its_extra(cli, without, monkeypatch, name, words):
     without(name)
     ran = cli("mcp", *words)
 
-    assert (6, "", MISSING) == (ran.code, ran.out, ran.err)
+    assert (6, "", MISSING) == ran
 
 
 @pytest.mark.parametrize("words", [("--port", "0"), ("--host", "127.0.0.1"), ("--name", "here.example")])

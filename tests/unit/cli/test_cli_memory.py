@@ -62,6 +62,13 @@ BOTH = """
 """
 
 
+@pytest.fixture
+def both(install, configured):
+    """An installed plugin with hooks and commands, and a configuration."""
+    install("both", BOTH)
+    configured()
+
+
 def test_the_overview(cli, install, configured):
     """The overview shows each plugin with its health, those out of service too, and lists the commands."""
     install("both", BOTH)
@@ -102,10 +109,8 @@ def beaver(*words):
     return ran.out
 
 
-def test_off_and_on_hold_for_a_session_across_processes(cli, install, configured, scratch):
+def test_off_and_on_hold_for_a_session_across_processes(cli, both, scratch):
     """A session that one process switches off stays off in other processes, until a process switches it on again."""
-    install("both", BOTH)
-    configured()
     cli("run", "zero", "--session", "quiet")
     off = beaver("memory", "off", "quiet")
     cli("run", "one", "--session", "quiet")
@@ -118,10 +123,8 @@ def test_off_and_on_hold_for_a_session_across_processes(cli, install, configured
     assert ["zero\ntwo\nthree\n"] * 2 == [(scratch / name).read_text() for name in ("recalled", "kept")]
 
 
-def test_off_without_a_session_is_for_all_sessions_of_a_user(cli, install, configured, scratch):
+def test_off_without_a_session_is_for_all_sessions_of_a_user(cli, both, scratch):
     """Off without SESSION holds for all sessions of the given user, or for those without a user, new and old ones."""
-    install("both", BOTH)
-    configured()
     said = []
     for switched, user in (((), ()), (("--user", "ada"), ("--user", "ada"))):
         said.append(beaver("memory", "off", *switched))
@@ -135,10 +138,8 @@ def test_off_without_a_session_is_for_all_sessions_of_a_user(cli, install, confi
     assert [expected] * 2 == [(scratch / name).read_text() for name in ("recalled", "kept")]
 
 
-def test_off_before_anything_is_stored(cli, install, configured, scratch):
+def test_off_before_anything_is_stored(cli, both, scratch):
     """With `--exact` any id can be switched off: a session of another agent, or a future one."""
-    install("both", BOTH)
-    configured()
     off = beaver("memory", "off", "mine", "--exact", "--user", "ada")
     for session, user in (("mine", "ada"), ("mine-2", "ada"), ("mine", "bob")):
         cli("run", f"{session} {user}", "--session", f"{session}", "--user", user)
@@ -162,10 +163,8 @@ def test_an_exact_id_is_no_beginning(cli, configured):
     assert (0, 2) == (of_the_stored.code, of_the_beginning.code)
 
 
-def test_while_it_is_off_the_commands_of_the_plugins_are(cli, install, configured):
+def test_while_it_is_off_the_commands_of_the_plugins_are(cli, both):
     """A command for a session or user whose memory is off is refused with the remedy; for other users it runs."""
-    install("both", BOTH)
-    configured()
     cli("memory", "off", "--user", "ada")
     refused = cli("memory", "both", "say", "--user", "ada")
     other = cli("memory", "both", "say", "--user", "bob")
@@ -185,11 +184,8 @@ def test_the_commands_of_a_plugin(cli, configured):
     assert (0, True) == (shown.code, "the map hangs in the hall" in shown.out)
 
 
-def test_words_and_context_reach_the_command(cli, install, configured):
+def test_words_and_context_reach_the_command(cli, both):
     """`beaver` takes session and user; all other words reach the plugin's command, which runs with full trust."""
-    install("both", BOTH)
-    configured()
-
     assert (0, "('a', '--b', '--help') None None full\n", "") == cli(
         "memory", "both", "say", "a", "--b", "--", "--help"
     )
@@ -199,10 +195,8 @@ def test_words_and_context_reach_the_command(cli, install, configured):
 @pytest.mark.parametrize(
     "words", [["--help"], ["-h"], ["a", "--help"], ["--session", "s", "-h"], ["--nonsense", "--help"]]
 )
-def test_help_runs_nothing(cli, install, configured, scratch, words):
+def test_help_runs_nothing(cli, both, scratch, words):
     """Help before `--` names the command that lists the plugin's commands, and opens nothing."""
-    install("both", BOTH)
-    configured()
     ran = cli("memory", "both", "ask", *words)
 
     assert (0, "", False) == (ran.code, ran.err, (scratch / ".beaver").exists())
@@ -231,19 +225,14 @@ def test_the_configuration_may_stand_behind_a_plugins_command(cli, install, scra
         (["--", "--x", "--"], ("--x", "--")),
     ],
 )
-def test_what_is_behind_two_dashes_is_the_plugins(cli, install, configured, words, said):
+def test_what_is_behind_two_dashes_is_the_plugins(cli, both, words, said):
     """Words behind `--` reach the plugin unchanged, and so do words like options behind the first word."""
-    install("both", BOTH)
-    configured()
-
     assert (0, f"{said} None None full\n", "") == cli("memory", "both", "say", *words)
 
 
 @pytest.mark.parametrize("words", [["--x"], ["--x", "a"], ["-5"], ["--x", "--", "a"]])
-def test_an_unknown_option_before_the_words_is_refused(cli, install, configured, scratch, words):
+def test_an_unknown_option_before_the_words_is_refused(cli, both, scratch, words):
     """A mistyped option is refused, and no command runs."""
-    install("both", BOTH)
-    configured()
     ran = cli("memory", "both", "say", *words)
 
     said = f"Error: No such option: {words[0]}. Put the options of the plugin's command after `--`.\n"
@@ -290,14 +279,6 @@ def test_the_help_of_a_plugins_commands(cli, install):
     assert (0, True, True) == (ran.code, "Commands of the plugin `both`" in ran.out, "ask  Ask the plugin." in ran.out)
 
 
-def test_a_plugin_without_commands_says_so(cli, install, configured):
-    """A plugin without commands has an empty list, so the command prints its health instead."""
-    install("silent", BOTH, plugin="Silent")
-    configured()
-
-    assert (0, "`silent` has no commands. It is ok.\n", "") == cli("memory", "silent")
-
-
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -328,10 +309,8 @@ def test_a_plugin_that_is_out_of_service_is_no_unknown_one(cli, install, configu
     )
 
 
-def test_a_command_that_raises_is_unexpected(cli, install, configured):
+def test_a_command_that_raises_is_unexpected(cli, both):
     """The error of a plugin's command is named by its type with the plugin and the command, without its text."""
-    install("both", BOTH)
-    configured()
     ran = cli("memory", "both", "ask")
 
     known = "`beaver audit tail` shows the failure"

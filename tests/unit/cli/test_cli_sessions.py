@@ -67,11 +67,7 @@ def test_naming_a_session_where_nothing_is_stored(cli, folder, words):
     """A command that names a session where nothing is stored is an error of usage, and creates nothing."""
     ran = cli("sessions", *words)
 
-    assert (2, "", f"Error: Nothing is stored yet; `beaver run` will store sessions in {folder}.\n") == (
-        ran.code,
-        ran.out,
-        ran.err,
-    )
+    assert (2, "", f"Error: Nothing is stored yet; `beaver run` will store sessions in {folder}.\n") == ran
     assert not folder.exists()
 
 
@@ -414,7 +410,7 @@ def test_import_of_something_else(cli, scratch, content, said, options):
 
     ran = cli("sessions", "import", "file", *options)
 
-    assert (2, "", f"Error: {said}\n") == (ran.code, ran.out, ran.err)
+    assert (2, "", f"Error: {said}\n") == ran
 
 
 def test_import_of_a_file_that_is_not_there(cli):

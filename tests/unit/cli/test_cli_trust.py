@@ -58,11 +58,7 @@ def test_yes(cli, found):
     """`trust --yes` shows the configuration without secrets and confirms it; a second run reports it as confirmed."""
     ran = cli("trust", "--yes")
 
-    assert (0, f"{summary(found)}\nThis configuration is not confirmed.\nIt is confirmed from now on.\n", "") == (
-        ran.code,
-        ran.out,
-        ran.err,
-    )
+    assert (0, f"{summary(found)}\nThis configuration is not confirmed.\nIt is confirmed from now on.\n", "") == ran
     assert is_trusted(found) is True
     assert (0, f"{summary(found)}\nThis configuration is confirmed.\n") == (cli("trust").code, cli("trust").out)
 

@@ -54,11 +54,7 @@ def test_nothing_is_stored(cli, folder):
     """Where nothing is stored, `why` is an error of usage that says so, and creates nothing."""
     ran = cli("why")
 
-    assert (2, "", f"Error: Nothing is stored yet; `beaver run` will store sessions in {folder}.\n") == (
-        ran.code,
-        ran.out,
-        ran.err,
-    )
+    assert (2, "", f"Error: Nothing is stored yet; `beaver run` will store sessions in {folder}.\n") == ran
     assert not folder.exists()
 
 

@@ -451,18 +451,6 @@ async def test_references_that_are_too_long(turns, plugin, sink, filling):
 # --- Failures ---------------------------------------------------------------------------------------------------
 
 
-async def test_a_fail_open_plugin(tmp_path):
-    """A fail-open plugin that fails loses only its own contribution."""
-    faulty, other = FaultPlugin(Fault.RAISE, "before_prompt"), RecordingPlugin(info=INFO)
-    async with Host({"faulty": faulty, "other": other}, config=AT_ONCE, state_folder=tmp_path) as host:
-        turns = ClaudeCodeTurns(host=host)
-        outputs = await run(turns, prompt(), stop())
-        await turns.settle()
-
-    assert [RULE, ""] == [context(each) for each in outputs]
-    assert ("after_prompt", ("p1", "Hello.")) == told(other)[-1]
-
-
 async def test_a_fail_closed_plugin(tmp_path):
     """A fail-closed plugin that fails blocks the prompt with one sentence, without the text of its error."""
     faulty = FaultPlugin(Fault.RAISE, "before_prompt")

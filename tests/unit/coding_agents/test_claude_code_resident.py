@@ -12,7 +12,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -35,13 +34,6 @@ START = {**COMMON, "hook_event_name": "SessionStart", "source": "startup"}
 PROMPT = {**COMMON, "hook_event_name": "UserPromptSubmit", "prompt": "Hi.", "prompt_id": "p1"}
 STOP = {**COMMON, "hook_event_name": "Stop", "last_assistant_message": "Hello.", "prompt_id": "p1"}
 CURATED = {"memory": {"mode": "curated"}, "plugins": {"disabled": ["tally", "gateway"]}}
-
-
-@pytest.fixture
-def runtime():
-    """A folder with a name that is short enough for a socket."""
-    with tempfile.TemporaryDirectory(prefix="bt-") as name:
-        yield Path(name)
 
 
 @pytest.fixture
@@ -97,11 +89,11 @@ def status(given, environment):
     return None
 
 
-def end(given, environment, number=signal.SIGTERM):
+def end(given, environment):
     """End the resident, if one runs, and wait for its end."""
     said = status(given, environment)
     if said is not None:
-        wait_for_end(said["pid"], number)
+        wait_for_end(said["pid"], signal.SIGTERM)
 
 
 def wait_for_end(pid, number=None):
@@ -218,17 +210,6 @@ def test_two_at_once(environment, project):
     assert ([0] * 4, 4) == (codes, said["sessions"])
     assert 1 == len(set(answers))
     assert b"Curated memory" in answers[0]
-
-
-def test_killed(say, environment):
-    """After a crash of the resident the next client starts another one."""
-    say(START)
-    first = status([], environment)["pid"]
-    end([], environment, signal.SIGKILL)
-    again = say(START)
-
-    assert "additionalContext" in again["hookSpecificOutput"]
-    assert first != status([], environment)["pid"]
 
 
 async def test_idle(environment):
@@ -541,14 +522,6 @@ async def prompt_and_leave(path, plugin):
     await writer.drain()
     writer.close()
     await plugin.wait_for("before_prompt")
-
-
-async def test_a_client_that_is_gone(resident):
-    """The resident processes an event whose client has left."""
-    path, plugin, _ = resident
-    await prompt_and_leave(path, plugin)
-
-    assert b"" == await ask(path, STOP)
 
 
 @pytest.mark.parametrize("letter", ["\u8a18", "\U0001f9ab", "\x01", "\ud800"])

@@ -122,7 +122,7 @@ def left_out(turn):
     ("mood", "category"), [("raises", "raised"), ("answers_nonsense", "wrong_type"), ("hangs", "timeout")]
 )
 async def test_three_turns_in_a_row_that_fail(make_host, sink, clock, mood, category):
-    """Only three of fifty turns call the plugin; its health, the event and each later receipt give time and reason."""
+    """Three of fifty turns call the recall, and all the other hooks; health, event and receipts give time and reason."""
     plugin = Moody(mood)
     async with make_host(plugin) as host:
         last = (await turns(host, 50))[-1]
@@ -135,17 +135,9 @@ async def test_three_turns_in_a_row_that_fail(make_host, sink, clock, mood, cate
     until = "before_prompt is suspended until 2026-01-02 12:00:30 UTC and then tried again"
     reason = f"{until}: 3 turns in a row failed, the last one with {category}"
     assert (3, [("plugin_suspended", category, 3, 30, at(clock, 30))]) == (plugin.recalls(), told(sink))
+    assert 50 == len(plugin.calls_of("after_prompt"))
     assert [Decision(gate="suspension", verdict="left_out", reason=reason)] == left_out(last)
     assert "other" == last.system_prompt()
-
-
-async def test_the_other_hooks_of_a_suspended_plugin_go_on(make_host):
-    """A suspended plugin learns from every turn, though only three turns call its recall."""
-    plugin = Moody("raises")
-    async with make_host(plugin) as host:
-        await turns(host, 10)
-
-    assert (3, 10) == (plugin.recalls(), len(plugin.calls_of("after_prompt")))
 
 
 async def test_a_turn_that_is_answered_ends_the_row(make_host, sink):

@@ -1,7 +1,5 @@
 """Tools that are run outside of any turn, for hosts that only pull."""
 
-import asyncio
-
 import pytest
 
 from beaver_hooks import SyncHost
@@ -12,7 +10,6 @@ from beaver_hostspecs import (
     HostNotOpen,
     InvalidTurn,
     NotOffered,
-    PluginFailed,
     Reference,
     Scope,
     Tool,
@@ -112,63 +109,6 @@ async def test_what_it_reports_too_late_is_an_event_of_its_own(make_host, sink):
         reports[0].outcome("notes", "stored")
 
     assert ["outcome"] == [each.facts["said"] for each in sink.events if each.name == "late_report"]
-
-
-async def test_an_error_goes_to_the_caller_unchanged(make_host, sink):
-    """The error is audited as in a turn, and the plugin is degraded until it succeeds again."""
-    errors = [error := LookupError("nothing there")]
-
-    async def run(*_):
-        if errors:
-            raise errors.pop()
-        return "fine"
-
-    async with make_host({"p": offering(run)}) as host:
-        with pytest.raises(LookupError) as caught:
-            await host.use_tool("recall", {}, session="s")
-        before = host.health()["p"].state
-        answer = await host.use_tool("recall", {}, session="s")
-        after = host.health()["p"].state
-
-    assert (error, "degraded", "fine", "ok") == (caught.value, before, answer, after)
-    assert ["failed", "returned"] == [facts["ended"] for _, _, facts in used(sink)]
-    assert ["raised"] == [each.facts["category"] for each in sink.events if each.name == "plugin_failed"]
-
-
-async def test_one_that_hangs_is_abandoned(make_host, sink):
-    """The deadline is that of a tool within a turn."""
-
-    async def run(*_):
-        await asyncio.get_running_loop().create_future()
-
-    async with make_host({"p": offering(run)}, {"default_deadline_seconds": 0.01}) as host:
-        with pytest.raises(PluginFailed):
-            await host.use_tool("recall", {}, session="s")
-
-    assert ["failed"] == [facts["ended"] for _, _, facts in used(sink)]
-
-
-async def test_cancelling_the_caller_cancels_it(make_host, sink):
-    """A cancelled caller cancels the tool, and the plugin's health stays `ok`."""
-    started, ended = asyncio.Event(), asyncio.Event()
-
-    async def run(*_):
-        started.set()
-        try:
-            await asyncio.get_running_loop().create_future()
-        finally:
-            ended.set()
-
-    async with make_host({"p": offering(run)}) as host:
-        asking = asyncio.create_task(host.use_tool("recall", {}, session="s"))
-        await started.wait()
-        asking.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asking
-        await ended.wait()
-        state = host.health()["p"].state
-
-    assert ("ok", ["cancelled"]) == (state, [facts["ended"] for _, _, facts in used(sink)])
 
 
 async def test_plugins_that_come_and_go(make_host):

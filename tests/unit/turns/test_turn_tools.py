@@ -1,4 +1,4 @@
-"""Tools and commands of plugins: run behind a deadline, with the turn and a report, their failures written down."""
+"""Tools, in a turn and outside of one, and commands of plugins: run behind a deadline, with the turn and a report, their failures written down."""
 
 import asyncio
 
@@ -37,11 +37,13 @@ def offering(run):
 async def ask(host, kind):
     if kind == "tool":
         return await host.run_tool((await host.open_turn("hello", session="s")).id, "recall", {})
+    if kind == "lone tool":
+        return await host.use_tool("recall", {}, session="s")
     return await host.run_command("p", "status", ["a"], CONTEXT)
 
 
-KINDS = pytest.mark.parametrize("kind", ["tool", "command"])
-HOOKS = {"tool": "tool:recall", "command": "command:status"}
+KINDS = pytest.mark.parametrize("kind", ["tool", "lone tool", "command"])
+HOOKS = {"tool": "tool:recall", "lone tool": "tool:recall", "command": "command:status"}
 
 
 def failures(sink, kind):
@@ -50,6 +52,15 @@ def failures(sink, kind):
         for each in sink.events
         if each.name == "plugin_failed" and each.hook == HOOKS[kind]
     ]
+
+
+def uses(kind, *ends):
+    """Return how the audited uses of a kind end: only a tool outside of any turn has an event of its own."""
+    return [*ends] if kind == "lone tool" else []
+
+
+def used(sink):
+    return [each.facts["ended"] for each in sink.named("tool_used")]
 
 
 async def test_a_tool_gets_its_arguments_the_turn_and_a_report(make_host):
@@ -100,6 +111,7 @@ async def test_an_error_goes_to_the_caller_unchanged(make_host, sink, kind):
 
     assert (error, "degraded", "fine", "ok") == (caught.value, before, answer, after)
     assert [("p", HOOKS[kind], "raised", "LookupError")] == failures(sink, kind)
+    assert uses(kind, "failed", "returned") == used(sink)
 
 
 @KINDS
@@ -136,7 +148,7 @@ async def test_one_that_hangs_is_abandoned(make_host, sink, kind):
             await ask(host, kind)
         await ended.wait()
 
-    assert [("p", HOOKS[kind], "timeout", None)] == failures(sink, kind)
+    assert ([("p", HOOKS[kind], "timeout", None)], uses(kind, "failed")) == (failures(sink, kind), used(sink))
 
 
 @KINDS
@@ -158,8 +170,9 @@ async def test_cancelling_the_caller_cancels_it(make_host, sink, kind):
         with pytest.raises(asyncio.CancelledError):
             await asking
         await ended.wait()
+        state = host.health()["p"].state
 
-    assert [] == failures(sink, kind)
+    assert ("ok", [], uses(kind, "cancelled")) == (state, failures(sink, kind), used(sink))
 
 
 async def test_a_command_must_answer_text(make_host, sink):

@@ -5,19 +5,10 @@ from typing import Any, Protocol
 
 import attrs
 from attrs import field
-from attrs.validators import instance_of
 
+from beaver_hostspecs.conformance.cards import a_bool, a_str, notes_about_fields
 from beaver_hostspecs.freezing import freeze, thaw
 from beaver_hostspecs.secrets import Secret
-
-_a_str = instance_of(str)
-_a_bool = instance_of(bool)
-
-
-def _notes_about_fields(card: "PluginCard", attribute: "attrs.Attribute[Any]", notes: Mapping[str, str]) -> None:
-    known = {each.name for each in attrs.fields(type(card))}
-    if unknown := set(notes) - known:
-        raise ValueError(f"{attribute.name} is about fields of the card; there are no {sorted(unknown)}")
 
 
 @attrs.frozen(kw_only=True)
@@ -39,17 +30,17 @@ class PluginCard:
         notes: a sentence about a field, by its name.
     """
 
-    plugin: str = field(validator=_a_str)
-    recalls: bool = field(default=True, validator=_a_bool)
-    learns: bool = field(default=True, validator=_a_bool)
-    refuses_injected: bool = field(default=True, validator=_a_bool)
-    isolated: bool = field(default=True, validator=_a_bool)
-    restarts: bool = field(default=True, validator=_a_bool)
-    holds_secret: bool = field(default=True, validator=_a_bool)
-    offers_tools: bool = field(default=True, validator=_a_bool)
-    offers_commands: bool = field(default=True, validator=_a_bool)
-    confirms_compaction: bool = field(default=False, validator=_a_bool)
-    notes: Mapping[str, str] = field(default=freeze({}), converter=freeze, validator=_notes_about_fields)
+    plugin: str = field(validator=a_str)
+    recalls: bool = field(default=True, validator=a_bool)
+    learns: bool = field(default=True, validator=a_bool)
+    refuses_injected: bool = field(default=True, validator=a_bool)
+    isolated: bool = field(default=True, validator=a_bool)
+    restarts: bool = field(default=True, validator=a_bool)
+    holds_secret: bool = field(default=True, validator=a_bool)
+    offers_tools: bool = field(default=True, validator=a_bool)
+    offers_commands: bool = field(default=True, validator=a_bool)
+    confirms_compaction: bool = field(default=False, validator=a_bool)
+    notes: Mapping[str, str] = field(default=freeze({}), converter=freeze, validator=notes_about_fields)
 
     def can(self, flag: str) -> bool:
         """Whether the plugin has an ability.
