@@ -25,8 +25,8 @@ from kit_engine import EARLY, OWNER, VECTORS, Filled, Remembering, asked, e5_sma
 from kit_languages import LANGUAGES, Texts, about, conversations, texts_of
 from kit_score import Ranking, Targets, flat, frac_at, heading, interval, machine, noise, row
 
-from beaver_hooks_local.recall.excerpts import excerpt
 from beaver_hooks_local.recall.question_kind import kind_of
+from beaver_hooks_local.recall.references import excerpt
 from beaver_hostspecs.tokens import estimate_tokens
 from beaver_memory.capture.records import Candidate, Utterance
 from beaver_memory.capture.rules import RuleExtractor

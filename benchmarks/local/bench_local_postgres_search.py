@@ -33,8 +33,7 @@ from beaver_memory.records import NewMemory, Owner
 from beaver_memory.search import exact
 from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.postgres.owners import OwnerKey
-from beaver_memory.store.postgres.rows import OBSERVATION, TEXT
-from beaver_memory.store.postgres.words import salted
+from beaver_memory.store.postgres.rows import OBSERVATION, TEXT, salted
 from beaver_memory.views import ALL_PROJECTS, View
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))

@@ -35,7 +35,7 @@ from beaver_memory.records import NewMemory, Owner, QueuedSession
 from beaver_memory.runtime.factory import open_engine
 from beaver_memory.runtime.operations import Operations
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
-from beaver_memory.runtime.turn_content import TurnContent
+from beaver_memory.runtime.turn_captures import TurnContent
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.turn_queue import QueuedTurn, values_of

@@ -30,7 +30,7 @@ from kit_tokens import StoredTokens
 from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
-from beaver_memory.memory_batches import Batch
+from beaver_memory.layers import Batch
 from beaver_memory.query import Query
 from beaver_memory.reranker import RerankerName
 from beaver_memory.search.late_interaction import MODEL, WEIGHT

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from beaver_hostspecs.testing import FrozenClock, RecordingReport
 from beaver_memory import MemoryRuntime
 from beaver_memory.capture.records import Utterance
-from beaver_memory.dispatch.dispatcher import Dispatcher
-from beaver_memory.dispatch.encoder import encode
+from beaver_memory.dispatch.dispatcher import Dispatcher, encode
 from beaver_memory.dispatch.envelopes import RequestEnvelope, Source
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.errors import InvalidRequest, OperationUnavailable

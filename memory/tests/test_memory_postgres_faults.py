@@ -13,7 +13,7 @@ import pytest
 from beaver_hostspecs import Secret
 from beaver_memory.errors import REMEDIES, StoreError
 from beaver_memory.records import Owner, SessionSummary
-from beaver_memory.store.counts import RESTORE, damaged_memory
+from beaver_memory.store.damaged_entries import RESTORE, damaged_memory
 from beaver_memory.store.postgres import PostgresStore
 from beaver_memory.store.postgres.connector import Connector
 from beaver_memory.store.postgres.preparation import read_scripts

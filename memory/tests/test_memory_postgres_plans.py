@@ -149,7 +149,6 @@ def use(store):
         store.unembedded(OWNER, "m", project, limit=3)
         store.pending(OWNER, "m", project)
     store.vectors(OWNER, "m", 0, limit=3)
-    store.last_vector(OWNER, "m")
     store.candidates(OWNER, view, WANTED)
     store.candidates(OWNER, full, WANTED)
     store.candidates(OWNER, looking(owners=(OWNER,), tags=("t",)), WANTED)
@@ -247,7 +246,7 @@ def test_a_tenant_costs_rows_only(store):
     assert (before, 201) == (figures(), len(store.owners(None)))
     with store._connector.moment() as connection:
         from beaver_memory.store.postgres import reads
-        from beaver_memory.store.postgres.seen import seen
+        from beaver_memory.store.postgres.sql_filters import seen
 
         reads.recent(connection, seen(connection, store._owners, looking(owners=(Owner(tenant="t7"),))), 3)
         held = connection.execute("SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid()").fetchone()

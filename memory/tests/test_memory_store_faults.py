@@ -16,7 +16,7 @@ from beaver_hostspecs import BeaverError, PluginError
 from beaver_memory.errors import REMEDIES, EngineError, PersonalStoreError, StoreError
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import Owner
-from beaver_memory.store.counts import RESTORE
+from beaver_memory.store.damaged_entries import RESTORE
 from beaver_memory.store.joint import JointStore
 from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.sqlite import SqliteStore

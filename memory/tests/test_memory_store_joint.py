@@ -42,9 +42,6 @@ class Asked(JointStore):
     def last_version(self, owner):
         return self.person.made().last_version(owner)
 
-    def last_vector(self, owner, model):
-        return self.person.made().last_vector(owner, model)
-
     def changed(self, owner, after, *, limit):
         rows = [shown(row) for row in self.person.made().changed(owner, after, limit=limit)]
         return [attrs.evolve(row, doubted_by=row.doubted_by and PERSONAL_IDS + row.doubted_by) for row in rows]

@@ -18,7 +18,7 @@ from beaver_memory.errors import InvalidRequest, StoreError
 from beaver_memory.records import Owner, SessionSummary
 from beaver_memory.runtime import requests
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
-from beaver_memory.store.counts import RESTORE
+from beaver_memory.store.damaged_entries import RESTORE
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.store.sqlite.examination import Examination, examine
 from beaver_memory.testing.store_cases.kit import NOW, looking, new

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from beaver_memory.records import Owner
-from beaver_memory.store.sqlite import SqliteStore, version_cache
+from beaver_memory.store.sqlite import SqliteStore, versions
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
 
 OTHERS = [Owner(user=f"u{number}") for number in range(7)]
@@ -56,9 +56,9 @@ def test_another_process_is_seen(store, path):
 def test_it_is_asked_once(store, monkeypatch):
     """Without writes the tables are read once for each owner, and the cache stays within its bound."""
     asked = []
-    real = version_cache._versions
-    monkeypatch.setattr(version_cache, "_versions", lambda *args: (asked.append(args[2]), real(*args))[1])
-    monkeypatch.setattr(version_cache, "MOST_KNOWN", 3)
+    real = versions._versions
+    monkeypatch.setattr(versions, "_versions", lambda *args: (asked.append(args[2]), real(*args))[1])
+    monkeypatch.setattr(versions, "MOST_KNOWN", 3)
     for _ in range(2):
         for owner in OTHERS[:3]:
             store.versions([owner])

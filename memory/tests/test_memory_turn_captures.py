@@ -17,7 +17,7 @@ from beaver_memory.runtime.captures import Captures
 from beaver_memory.runtime.factory import open_engine
 from beaver_memory.runtime.operations import Operations
 from beaver_memory.runtime.profile import InMemoryLocation, Profile, RuntimeServices
-from beaver_memory.runtime.turn_content import TurnContent, Unreadable
+from beaver_memory.runtime.turn_captures import TurnContent, Unreadable
 from beaver_memory.store.in_memory import Database
 from beaver_memory.store.turn_queue import LEASE, LONGEST_PAUSE, MOST_ATTEMPTS
 from beaver_memory.views import ALL_PROJECTS, View

@@ -11,11 +11,9 @@ from cattrs.errors import IterableValidationError, IterableValidationNote
 from cattrs.gen import make_dict_structure_fn
 
 from beaver_memory.dispatch.envelopes import Problem, Source
-from beaver_memory.dispatch.filter_fields import Narrowing
-from beaver_memory.dispatch.problems import MOST_PROBLEMS, InvalidFields, Unfit, problems_of
-from beaver_memory.dispatch.size import problem_of_size
+from beaver_memory.dispatch.problems import MOST_PROBLEMS, InvalidFields, Unfit, problem_of_size, problems_of
 from beaver_memory.filters import Filters
-from beaver_memory.records import AGENT, USER, Owner, Store, is_reserved
+from beaver_memory.records import AGENT, USER, Owner, Scope, Store, is_reserved
 from beaver_memory.runtime.table import Caller, Operation
 
 T = TypeVar("T")
@@ -213,3 +211,58 @@ def _converter() -> cattrs.Converter:
 
 
 _CONVERTER = _converter()
+
+
+@attrs.frozen(kw_only=True)
+class Narrowing:
+    """The fields of `visible` and of `own` in a request: they narrow what the source may see, and never widen it.
+
+    `as_of` goes back to what held at a time, with memories that are superseded by now. A later time than the present is
+    the present: what waits for approval, and what does not hold yet, stays hidden.
+    """
+
+    stores: tuple[Store, ...] = tuple(Store)
+    types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
+    file: str = ""
+    scopes: tuple[Scope, ...] = ()
+    session: str = ""
+    agent: str = ""
+    sources: tuple[str, ...] = ()
+    after: datetime | None = None
+    before: datetime | None = None
+    as_of: datetime | None = None
+    lapsed: bool = False
+
+    def applied(self, base: Filters) -> Filters:
+        """Return filters for the memories that both `base` and this narrowing show."""
+        given: dict[str, Any] = {
+            "tags": tuple({*base.tags, *self.tags}),
+            "file": self.file or base.file,
+            "after": max((each for each in (base.after, self.after) if each is not None), default=None),
+            "before": min((each for each in (base.before, self.before) if each is not None), default=None),
+            "lapsed": base.lapsed and self.lapsed,
+        }
+        given |= {name: _both(getattr(base, name), getattr(self, name)) for name in _ANY_OF}
+        near = {name: getattr(base.view, name) or getattr(self, name) for name in _ONE}
+        given["as_of"] = base.as_of or (self.as_of and min(self.as_of, base.view.now))
+        apart = any(getattr(base, name) and not given[name] for name in _ANY_OF) or not _within(self.file, base.file)
+        stores = tuple({*base.view.stores} & {*self.stores})
+        view = attrs.evolve(base.view, **near, stores=stores, owners=() if apart else base.view.owners)
+        return attrs.evolve(base, view=view, **given)
+
+
+_ANY_OF = ("types", "people", "scopes", "sources")
+"""Conditions that a memory fits by one of their values; an empty tuple is no condition."""
+
+_ONE = ("session", "agent")
+"""Conditions with one value; that of the source holds."""
+
+
+def _both(base: tuple[str, ...], given: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(each for each in given if each in base) if base and given else base or given
+
+
+def _within(file: str, folder: str) -> bool:
+    return not (file and folder) or file == folder or file.startswith(f"{folder.rstrip('/')}/")

@@ -8,16 +8,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import attrs
+import cattrs
 
 from beaver_hostspecs import BeaverError
 from beaver_memory.dispatch.decoder import decode, structure
-from beaver_memory.dispatch.encoder import encode
 from beaver_memory.dispatch.envelopes import Problem, RequestEnvelope, ResponseEnvelope, Status
-from beaver_memory.dispatch.problems import InvalidFields
-from beaver_memory.dispatch.size import problem_of_size
+from beaver_memory.dispatch.problems import InvalidFields, problem_of_size
 from beaver_memory.errors import InvalidRequest
 from beaver_memory.records import Store
 from beaver_memory.runtime.memory_runtime import MemoryRuntime
@@ -36,6 +35,9 @@ MOST_RESPONSES = 1_000
 
 OF_THE_RUNTIME: Mapping[str, frozenset[Caller]] = MappingProxyType({"capabilities": EVERYONE, "close": OWNER_AND_HOST})
 """Operations that belong to the memory as a whole, and who may call them."""
+
+_CONVERTER = cattrs.Converter()
+_CONVERTER.register_unstructure_hook(datetime, datetime.isoformat)
 
 
 @attrs.frozen
@@ -192,3 +194,8 @@ def _digest(envelope: RequestEnvelope) -> str:
     for part in json.JSONEncoder(sort_keys=True, default=repr).iterencode(told):
         digest.update(part.encode("ascii"))
     return digest.hexdigest()
+
+
+def encode(report: object) -> dict[str, Any]:
+    """Return the fields of a report, by the names of its class; moments are ISO texts."""
+    return cast("dict[str, Any]", _CONVERTER.unstructure(report))

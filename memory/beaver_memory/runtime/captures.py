@@ -1,5 +1,6 @@
 """Finds the statements of a conversation that are worth remembering, and stores what the gates admit. Blocking."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ from beaver_memory.capture.gates.budget import DAY_FULL, Ask
 from beaver_memory.capture.gates.chain import Gates, Judged, PrivacyGate
 from beaver_memory.capture.gates.verdict import Occasion
 from beaver_memory.capture.model import Extractor, HybridExtractor, ModelExtractor, WithoutModel
-from beaver_memory.capture.outcomes import fixes_of
+from beaver_memory.capture.outcomes import ToolOutcome, fixes_of
 from beaver_memory.capture.records import Candidate, Extraction, Utterance
 from beaver_memory.capture.rules import RuleExtractor
 from beaver_memory.capture.sentences import sentences
@@ -28,9 +29,9 @@ from beaver_memory.runtime.capture_records import CapturedItem, CaptureReport, C
 from beaver_memory.runtime.corrections import PENDING, PENDING_FROM
 from beaver_memory.runtime.memory_writes import MemoryWrites
 from beaver_memory.runtime.profile import CaptureProfile
-from beaver_memory.runtime.redaction import redacted_request
 from beaver_memory.runtime.reports import CaptureDay
 from beaver_memory.views import ALL_PROJECTS
+from beaver_toolkit.redaction.redactor import Finding, Redactor
 
 EXTERNAL = "external"
 """The tag of a captured memory whose words an external text holds; it stays when a person accepts the memory."""
@@ -259,3 +260,26 @@ def _item_of(candidate: Candidate, evidence: Evidence) -> CapturedItem:
         turn=evidence.turn,
         excerpt=evidence.excerpt,
     )
+
+
+def redacted_request(request: CaptureRequest, redactor: Redactor) -> tuple[CaptureRequest, tuple[Finding, ...]]:
+    """Return a request without secrets, and how many of each kind it held."""
+    counts = Counter[str]()
+
+    def plain(text: str) -> str:
+        done = redactor.redact(text)
+        counts.update({each.kind: each.count for each in done.findings})
+        return done.text
+
+    said = tuple(_said(each, plain(each.text)) for each in request.said)
+    outcomes = tuple(_outcome(each, plain(each.command)) for each in request.outcomes)
+    findings = tuple(Finding(kind=kind, count=count) for kind, count in sorted(counts.items()))
+    return attrs.evolve(request, said=said, outcomes=outcomes), findings
+
+
+def _said(said: Utterance, text: str) -> Utterance:
+    return said if text == said.text else attrs.evolve(said, text=text)
+
+
+def _outcome(outcome: ToolOutcome, command: str) -> ToolOutcome:
+    return outcome if command == outcome.command else attrs.evolve(outcome, command=command)

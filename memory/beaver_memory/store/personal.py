@@ -17,7 +17,7 @@ from beaver_memory.records import Memory
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.store.sqlite.connections import LossTold
-from beaver_memory.store.sqlite.damage import DamageTold
+from beaver_memory.store.sqlite.owners import DamageTold
 
 T = TypeVar("T")
 

@@ -292,11 +292,11 @@ class SingleStore(MemoryStore, Protocol):
         """Return the memories before and after a moment and an id, the nearest first."""
 
     def versions(self, owners: Sequence[Owner], model: str | None = None) -> list[tuple[int, int]]:
-        """Return `last_version` and, with a model, `last_vector` of each owner, all of one tenant.
+        """Return `last_version` and the version of the newest embedding by a model of each owner, all of one tenant.
 
         This is the cheap question before a search.
 
-        All numbers are from the same moment. Without a model the second number is 0.
+        All numbers are from the same moment. Without a model, or an embedding by it, the second number is 0.
         """
 
     def last_version(self, owner: Owner) -> int:
@@ -325,6 +325,3 @@ class SingleStore(MemoryStore, Protocol):
         An embedding gets a new version, too, when its memory keeps its text and gets other terms: an index tells by the
         terms which text it has the vector of.
         """
-
-    def last_vector(self, owner: Owner, model: str) -> int:
-        """Return the version of the newest embedding by `model`, 0 if there is none."""

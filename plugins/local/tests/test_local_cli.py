@@ -18,8 +18,8 @@ from privileges import without_override
 from processes import Ran, environment, run_beaver
 
 from beaver_hooks_local.cli import embedders, group
+from beaver_hooks_local.cli.add import lines
 from beaver_hooks_local.cli.json_lines import LONGEST_LINE, InvalidMemory, read_lines
-from beaver_hooks_local.cli.pipe import lines
 from beaver_hooks_local.cli.progress import Bar, Ended
 from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import PluginError, Trust

@@ -14,7 +14,7 @@ from beaver_hooks.config import Config
 from beaver_hooks.config.model import Memory
 from beaver_hooks_local import make_plugin
 from beaver_hooks_local.cli import group
-from beaver_hooks_local.cli.operation_texts import text_of
+from beaver_hooks_local.cli.operation_commands import text_of
 from beaver_memory.records import Person, SessionSummary
 from beaver_memory.runtime.reports import EmbedReport, PeopleReport, SessionsReport
 from beaver_memory.runtime.table import OPERATIONS

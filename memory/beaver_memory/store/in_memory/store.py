@@ -13,7 +13,7 @@ from beaver_memory.patterns import Pattern
 from beaver_memory.records import CaptureSpend, Change, DamagedEntry, Kept, Memory, Owner, Person, Scope, SessionSummary
 from beaver_memory.store.bounds import bounded, usable
 from beaver_memory.store.forgotten_texts import digests
-from beaver_memory.store.in_memory import embeddings, figures, reads, word_search, writes
+from beaver_memory.store.in_memory import embeddings, figures, reads, writes
 from beaver_memory.store.in_memory.tables import Database, OwnerTable, key_of, last_of, newer
 from beaver_memory.store.in_memory.turn_queue import InMemoryTurnQueue
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
@@ -82,7 +82,7 @@ class InMemoryStore:
     def matching(self, patterns: Sequence[Pattern], filters: Filters, *, limit: int) -> list[int]:
         """Return ids of visible memories that hold all of some phrases and prefixes, newest first."""
         with self._locked() as database:
-            return word_search.matching(database, patterns, filters, limit)
+            return reads.matching(database, patterns, filters, limit)
 
     def timeline(self, anchor: int, filters: Filters, *, before: int, after: int) -> list[Memory]:
         """Return a memory with its neighbours in time, oldest first; an empty list if the anchor is not visible."""
@@ -226,10 +226,11 @@ class InMemoryStore:
     # --- Questions of an index ----------------------------------------------------------------------------------
 
     def versions(self, owners: Sequence[Owner], model: str | None = None) -> list[tuple[int, int]]:
-        """Return `last_version` and, with a model, `last_vector` of each owner, all from the same moment."""
+        """Return the versions of the newest change and the newest embedding of each owner, all from the same moment."""
         with self._locked() as database:
             tables = [database.table(owner) or OwnerTable(owner) for owner in owners]
-            return [(last_of(each.changes), 0 if model is None else _last_vector(each, model)) for each in tables]
+            vectors = [{} if model is None else each.vectors.get(cleaned(model), {}) for each in tables]
+            return [(last_of(each.changes), last_of(rows)) for each, rows in zip(tables, vectors, strict=True)]
 
     def settle(self, analyser: int, analyse: Callable[[Memory], Analysed]) -> None:
         """Bring all terms to one analyser, and keep them there: terms of an older analyser are made anew.
@@ -299,11 +300,6 @@ class InMemoryStore:
             tables = [table for owner, table in database.tables.items() if owner.tenant == tenant]
             return embeddings.of_memories(tables, cleaned(model), ids)
 
-    def last_vector(self, owner: Owner, model: str) -> int:
-        """Return the version of the newest embedding by `model`, 0 if there is none."""
-        with self._owned(owner) as table:
-            return _last_vector(table, model)
-
     def drop_vectors(self, model: str) -> int:
         """Delete all embeddings by a model; return their number."""
         with self._locked() as database:
@@ -368,10 +364,6 @@ class InMemoryStore:
         """Lend the table of an owner; an empty one, which is not kept, for an owner that never wrote."""
         with self._locked() as database:
             yield database.table(owner) or OwnerTable(key_of(owner))
-
-
-def _last_vector(table: OwnerTable, model: str) -> int:
-    return last_of(table.vectors.get(cleaned(model), {}))
 
 
 def _rebuild_terms(database: Database, analyse: Callable[[Memory], Analysed]) -> None:

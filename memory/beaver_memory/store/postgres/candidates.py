@@ -11,8 +11,8 @@ from beaver_memory.store.candidate_store import CandidateRows, Wanted
 from beaver_memory.store.postgres import embeddings
 from beaver_memory.store.postgres.owners import OwnerKey
 from beaver_memory.store.postgres.queries import postgres_queries
+from beaver_memory.store.postgres.rows import salted
 from beaver_memory.store.postgres.sql_filters import conditions
-from beaver_memory.store.postgres.words import salted
 from beaver_memory.store.rows import index_row_of
 from beaver_memory.views import ALL_PROJECTS, View
 

@@ -131,12 +131,6 @@ def data_of(half: bytes | None, raw: bytes | None) -> bytes:
     return bytes(raw or b"") if half is None else _swapped(bytes(half)[_HEAD:])
 
 
-def last(connection: Any, key: OwnerKey, model: int) -> int:
-    """Return the version of the newest embedding, 0 if there is none."""
-    given = {"tenant": key.tenant, "owner": key.owner, "model": model}
-    return int(connection.execute(_SQL["last_vector"], given).fetchone()[0] or 0)
-
-
 def drop(connection: Any, model: int) -> int:
     """Delete all embeddings by a model; return their number."""
     lock_counts(connection)

@@ -5,14 +5,12 @@ from typing import Any
 
 from beaver_memory.records import DamagedEntry, Owner
 from beaver_memory.store.checksums import CHECKED, change_checksum, vector_checksum
-from beaver_memory.store.counts import RESTORE, broken_rule, damaged_memory, wrong_count
-from beaver_memory.store.damaged_entries import SUMMARY, entry_of
+from beaver_memory.store.damaged_entries import RESTORE, SUMMARY, broken_rule, damaged_memory, entry_of, wrong_count
 from beaver_memory.store.postgres.embeddings import data_of
 from beaver_memory.store.postgres.owners import OwnerKey, all_owners
 from beaver_memory.store.postgres.people import whole_summary
 from beaver_memory.store.postgres.queries import postgres_queries
-from beaver_memory.store.postgres.rows import COLUMNS, folded_of, is_whole, labels_of, stored_of
-from beaver_memory.store.postgres.words import words_of
+from beaver_memory.store.postgres.rows import COLUMNS, folded_of, is_whole, labels_of, stored_of, words_of
 
 _SQL = postgres_queries("integrity")
 

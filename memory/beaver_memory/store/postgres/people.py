@@ -11,7 +11,7 @@ from beaver_memory.store.people import mentions, ranked, summary_of
 from beaver_memory.store.postgres.owners import OwnerKey
 from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.rows import COLUMNS, memories_of
-from beaver_memory.store.postgres.seen import Seen
+from beaver_memory.store.postgres.sql_filters import Seen
 from beaver_memory.texts import cleaned, micros, packed
 
 _SQL = postgres_queries("people")

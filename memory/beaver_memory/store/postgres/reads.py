@@ -1,20 +1,23 @@
 """Questions about visible memories."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from beaver_memory.records import Change, Memory, Store
+from beaver_memory.records import Change, Memory, Owner, Store
 from beaver_memory.store.bounds import LARGEST, bounded, usable
 from beaver_memory.store.checksums import change_checksum
 from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.rows import COLUMNS, Stored, is_whole, memories_of, stored_of
-from beaver_memory.store.postgres.seen import Seen
+from beaver_memory.store.postgres.sql_filters import Seen
 from beaver_memory.store.rows import retold
 from beaver_memory.texts import micros, moment
 
 _SQL = postgres_queries("reads")
 
 Bound = tuple[str, int, int]
+
+_VERSIONS = 3
+"""Columns before those of the memory."""
 
 
 def visible(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Memory]:
@@ -115,3 +118,20 @@ def _walk(connection: Any, seen: Seen, limit: int, bound: Bound | None) -> list[
     _, at, id_ = bound or ("", 0, 0)
     rows = connection.execute(sql, seen.params(limit=limit, at=at, id=id_), binary=True).fetchall()
     return memories_of(rows, seen.owners)
+
+
+def recalled(
+    connection: Any, seen: Seen, ids: Sequence[int], model: int
+) -> tuple[dict[int, Memory], dict[Owner, tuple[int, int]]]:
+    """Return the visible memories among `ids` by id, and the versions of the visible owners.
+
+    Args:
+        connection: a connection that plans a statement once.
+        seen: what may be seen.
+        ids: the memories.
+        model: the number of the model of the vectors.
+    """
+    sql = _SQL["recalled"].format(columns=COLUMNS, conditions=seen.which.sql)
+    rows = connection.execute(sql, seen.params(ids=usable(ids), model=model), binary=True, prepare=True).fetchall()
+    memories = memories_of((row[_VERSIONS:] for row in rows if row[-1] is not None), seen.owners)
+    return {memory.id: memory for memory in memories}, {seen.owners[row[0]]: (row[1], row[2]) for row in rows}

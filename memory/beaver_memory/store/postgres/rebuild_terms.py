@@ -16,9 +16,8 @@ from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Memory
 from beaver_memory.store.postgres.owners import OwnerKey, all_owners
 from beaver_memory.store.postgres.queries import postgres_queries
-from beaver_memory.store.postgres.rows import COLUMNS, Stored, stored_of
+from beaver_memory.store.postgres.rows import COLUMNS, Stored, stored_of, words_of
 from beaver_memory.store.postgres.update import checksum_of
-from beaver_memory.store.postgres.words import words_of
 from beaver_memory.store.protocol import Analysed
 
 _SQL = postgres_queries("rebuild_terms")

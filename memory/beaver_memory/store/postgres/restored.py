@@ -19,10 +19,10 @@ from beaver_memory.store.postgres.rows import (
     row_of,
     values_of,
     with_checksum,
+    words_of,
 )
 from beaver_memory.store.postgres.update import add_history, drop_traces, entry_of, without_content
 from beaver_memory.store.postgres.versions import lock_owners
-from beaver_memory.store.postgres.words import words_of
 from beaver_memory.store.protocol import VectorRow
 from beaver_memory.store.shared import MemoryCopy
 from beaver_memory.texts import micros

@@ -1,10 +1,14 @@
 """Converts memories to rows of the tables, and rows to memories."""
 
 import re
+import struct
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b
 from typing import Any
 
 import attrs
+import numpy as np
 
 from beaver_hostspecs.tokens import estimate_tokens
 from beaver_memory.errors import DamagedRow
@@ -14,7 +18,6 @@ from beaver_memory.store.checksums import CHECKED, memory_checksum
 from beaver_memory.store.fingerprint import digest_of
 from beaver_memory.store.labels import narrow_labels
 from beaver_memory.store.postgres.owners import OwnerKey
-from beaver_memory.store.postgres.words import words_of
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.rows import COLUMNS as SHOWN
 from beaver_memory.store.rows import memory_of, stored, text_of
@@ -50,6 +53,45 @@ TEXT = ("tenant", "id", *TEXTS, "folded")
 """Columns of a new row of `texts`."""
 
 TEXT_TYPES = ("int8", "int8", *["text"] * 7)
+
+_HEAD = struct.Struct("<H")
+_PASSAGE = struct.Struct("<II")
+_BYTES = 9
+"""Of a hash and its count."""
+
+
+def words_of(key: OwnerKey, packed: bytes) -> list[int]:
+    """Return the distinct words of packed terms, none for bytes that are no packed terms."""
+    try:
+        hashes = _hashes(packed)
+    except (struct.error, ValueError):
+        return []
+    return _salted(key, np.unique(np.concatenate(hashes))) if hashes else []
+
+
+def salted(key: OwnerKey, terms: Iterable[int]) -> list[int]:
+    """Return the words of terms."""
+    return _salted(key, np.fromiter(terms, "<u8"))
+
+
+def _salted(key: OwnerKey, hashes: np.ndarray) -> list[int]:
+    return [int(word) for word in (hashes ^ np.uint64(_salt(key))).view("<i8").tolist()]
+
+
+@lru_cache(maxsize=10_000)
+def _salt(key: OwnerKey) -> int:
+    return int.from_bytes(blake2b(f"{key.tenant} {key.owner}".encode(), digest_size=8).digest(), "little")
+
+
+def _hashes(packed: bytes) -> list[np.ndarray]:
+    (number,) = _HEAD.unpack_from(packed)
+    place, found = _HEAD.size, []
+    for _ in range(number):
+        size, _length = _PASSAGE.unpack_from(packed, place)
+        place += _PASSAGE.size
+        found.append(np.frombuffer(packed, "<u8", size, place))
+        place += size * _BYTES
+    return found
 
 
 @attrs.frozen

@@ -23,7 +23,6 @@ from beaver_memory.store.postgres import (
     people,
     reads,
     rebuild_terms,
-    recall,
     restored,
     tenants,
     update,
@@ -36,7 +35,7 @@ from beaver_memory.store.postgres.connector import Connector
 from beaver_memory.store.postgres.embeddings import ModelNumbers
 from beaver_memory.store.postgres.owners import IdBlocks, OwnerKey, OwnerNumbers, live, live_owners, tenant_of
 from beaver_memory.store.postgres.pool import MOST
-from beaver_memory.store.postgres.seen import Seen, seen
+from beaver_memory.store.postgres.sql_filters import Seen, seen
 from beaver_memory.store.postgres.turn_queue import PostgresTurnQueue
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
 from beaver_memory.store.shared import MemoryCopy
@@ -302,7 +301,7 @@ class PostgresStore:
     # --- Questions of an index ----------------------------------------------------------------------------------
 
     def versions(self, owners: Sequence[Owner], model: str | None = None) -> list[tuple[int, int]]:
-        """Return `last_version` and, with a model, `last_vector` of each owner, all from the same moment.
+        """Return the versions of the newest change and the newest embedding of each owner, all from the same moment.
 
         Raises:
             ValueError: the owners are of several tenants.
@@ -409,7 +408,7 @@ class PostgresStore:
         with self._connector.repeating() as connection:
             which = seen(connection, self._owners, filters)
             number = 0 if model is None else self._models.number(connection, model)
-            found, last = recall.recalled(connection, which, ids, number)
+            found, last = reads.recalled(connection, which, ids, number)
         return (
             [found[id_] for id_ in dict.fromkeys(ids) if id_ in found],
             [last.get(owner, (0, 0)) for owner in filters.view.owners],
@@ -431,11 +430,6 @@ class PostgresStore:
     def _nearest(self, search: CandidateSearch) -> list[int]:
         with self._connector.reading() as connection:
             return search.nearest(connection)
-
-    def last_vector(self, owner: Owner, model: str) -> int:
-        """Return the version of the newest embedding by `model`, 0 if there is none."""
-        with self._owned(owner) as (connection, key):
-            return embeddings.last(connection, key, self._models.number(connection, model))
 
     def drop_vectors(self, model: str) -> int:
         """Delete all embeddings by a model; return their number."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from beaver_memory.store.counts import broken_rule
+from beaver_memory.store.damaged_entries import broken_rule
 from beaver_memory.store.postgres.integrity import damage
 from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.texts import cleaned

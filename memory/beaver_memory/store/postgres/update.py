@@ -14,10 +14,9 @@ from beaver_memory.store.postgres import embeddings
 from beaver_memory.store.postgres.owners import OwnerKey
 from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.reads import Place, damaged_places, locked
-from beaver_memory.store.postgres.rows import TEXTS, Stored, folded_of, labels_of, values_of
-from beaver_memory.store.postgres.seen import Seen
+from beaver_memory.store.postgres.rows import TEXTS, Stored, folded_of, labels_of, values_of, words_of
+from beaver_memory.store.postgres.sql_filters import Seen
 from beaver_memory.store.postgres.versions import take_versions
-from beaver_memory.store.postgres.words import words_of
 from beaver_memory.store.rows import EMBEDDED, SEARCHED, told
 from beaver_memory.texts import cleaned, micros
 

@@ -13,7 +13,7 @@ from beaver_memory.store.postgres.inserts import insert, uids_of
 from beaver_memory.store.postgres.owners import OwnerKey
 from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.rows import COLUMNS, Stored, new_values, stored_of, with_checksum
-from beaver_memory.store.postgres.seen import Seen
+from beaver_memory.store.postgres.sql_filters import Seen
 from beaver_memory.store.postgres.update import add_history, change, checksum_of, entry_of
 from beaver_memory.store.postgres.versions import lock_owners, take_versions
 from beaver_memory.store.protocol import Analysed

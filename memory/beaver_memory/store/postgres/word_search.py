@@ -10,9 +10,8 @@ from beaver_memory.patterns import Pattern
 from beaver_memory.store.bounds import bounded
 from beaver_memory.store.postgres.owners import OwnerKey
 from beaver_memory.store.postgres.queries import postgres_queries
-from beaver_memory.store.postgres.rows import readings
-from beaver_memory.store.postgres.seen import Seen
-from beaver_memory.store.postgres.words import salted
+from beaver_memory.store.postgres.rows import readings, salted
+from beaver_memory.store.postgres.sql_filters import Seen
 
 _SQL = postgres_queries("word_search")
 

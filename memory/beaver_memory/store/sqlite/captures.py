@@ -1,17 +1,24 @@
 """Counts what capture takes in a day, and records captured turns and forgotten texts."""
 
+import secrets
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
+from pathlib import Path
 
 import apsw
 
+from beaver_memory.errors import StoreError
 from beaver_memory.records import CaptureSpend
 from beaver_memory.store.bounds import limits
 from beaver_memory.store.sqlite.owners import OwnerKey
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.texts import cleaned
+from beaver_toolkit.files import create_once, open_regular
 
 _SQL = sqlite_queries("captures")
+
+LENGTH = 32
+"""Bytes of a key."""
 
 
 def spent(connection: apsw.Connection, owner: OwnerKey, day: date) -> CaptureSpend:
@@ -49,3 +56,43 @@ def forgotten(connection: apsw.Connection, owner: OwnerKey, digests: Mapping[str
     return {
         text for text, each in digests.items() if connection.execute(_SQL["is_forgotten"], (*owner, each)).fetchone()
     }
+
+
+def key_file(database: Path) -> Path:
+    """Return the file that holds the key of a database."""
+    return database.with_name(f"{database.name}.key")
+
+
+def read_key(database: Path) -> bytes | None:
+    """Return the key of a database, or `None` if it has none.
+
+    Raises:
+        StoreError: the file cannot be read, or is too short.
+    """
+    path = key_file(database)
+    try:
+        with open_regular(path, follow_links=False) as file:
+            key = file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(path, "cannot_open") from error
+    if len(key) < LENGTH:
+        raise StoreError(path, "corrupt")
+    return key
+
+
+def made_key(database: Path) -> bytes:
+    """Return the key of a database, a new one if it has none.
+
+    Raises:
+        StoreError: the file cannot be read or made.
+    """
+    try:
+        create_once(key_file(database), secrets.token_bytes(LENGTH))
+    except OSError as error:
+        raise StoreError(key_file(database), "cannot_open") from error
+    key = read_key(database)
+    if key is None:
+        raise StoreError(key_file(database), "missing")
+    return key

@@ -20,8 +20,7 @@ from pathlib import Path
 import apsw
 
 from beaver_memory.errors import DamagedRow, StoreError
-from beaver_memory.store.sqlite.damage import Damage
-from beaver_memory.store.sqlite.owners import OwnerNumbers
+from beaver_memory.store.sqlite.owners import Damage, OwnerNumbers
 from beaver_memory.store.sqlite.preparation import (
     PACKAGE,
     make_unless_there_is_a_log,

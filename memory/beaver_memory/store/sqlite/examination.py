@@ -10,7 +10,7 @@ import attrs
 from beaver_memory.errors import StoreError
 from beaver_memory.records import Memory
 from beaver_memory.store.sqlite import integrity
-from beaver_memory.store.sqlite.damage import Damage
+from beaver_memory.store.sqlite.owners import Damage
 from beaver_memory.store.sqlite.preparation import APPLICATION, PACKAGE
 from beaver_memory.store.sqlite.row_sums import register
 from beaver_memory.store.sqlite.turn_queue import count_parked

@@ -9,11 +9,10 @@ import apsw
 from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Memory
 from beaver_memory.store.checksums import vector_checksum
-from beaver_memory.store.counts import RESTORE, broken_rule, damaged_memory, wrong_count
+from beaver_memory.store.damaged_entries import RESTORE, broken_rule, damaged_memory, wrong_count
 from beaver_memory.store.people import summary_of
 from beaver_memory.store.sqlite import people
-from beaver_memory.store.sqlite.damage import Damage
-from beaver_memory.store.sqlite.owners import owners
+from beaver_memory.store.sqlite.owners import Damage, owners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.reads import change_of
 from beaver_memory.store.sqlite.rows import each_row, parts_of, verify, whole_memory

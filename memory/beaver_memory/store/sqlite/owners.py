@@ -1,6 +1,8 @@
 """Numbers of tenants and owners: rows refer to them by small numbers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import apsw
@@ -8,7 +10,6 @@ import attrs
 from attrs import field
 
 from beaver_memory.records import Owner
-from beaver_memory.store.sqlite.damage import Damage, TenantDamage
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.texts import cleaned
 
@@ -40,6 +41,41 @@ OwnerKey = tuple[int, int]
 
 NO_OWNER: OwnerKey = (0, 0)
 """No tenant and no owner have the number 0, so a query finds no rows."""
+
+DamageTold = Callable[[int], object]
+"""Receives the number of rows that were found damaged since the store was opened."""
+
+
+class Damage:
+    """Keeps which rows were found damaged since the store was opened. Thread-safe.
+
+    Args:
+        told: called for each damaged row that was not known.
+    """
+
+    def __init__(self, told: DamageTold = bool) -> None:
+        self._told = told
+        self._lock = threading.Lock()
+        self._rows: set[tuple[str, int, int | str]] = set()
+
+    def note(self, kind: str, tenant: int, id_: int | str) -> None:
+        """Note a damaged row: its table, the number of its tenant, and the id of its memory or its name."""
+        row = (kind, tenant, id_)
+        if row in self._rows:
+            return
+        with self._lock:
+            new, count = row not in self._rows, len(self._rows) + 1
+            self._rows.add(row)
+        if new:
+            self._told(count)
+
+    def of(self, tenant: int) -> "TenantDamage":
+        """Return a function that notes damaged memories of a tenant."""
+        return partial(self.note, "memory", tenant)
+
+
+TenantDamage = Callable[[int], None]
+"""Notes a damaged memory by its id."""
 
 
 @attrs.frozen

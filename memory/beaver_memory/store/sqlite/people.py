@@ -17,9 +17,8 @@ from beaver_memory.store.labels import PERSON, folded
 from beaver_memory.store.people import Spelling, mentions, ranked, summary_of
 from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
-from beaver_memory.store.sqlite.rows import people_in, rows_of, whole_rows
+from beaver_memory.store.sqlite.rows import fetched, people_in, rows_of, whole_rows
 from beaver_memory.store.sqlite.sql_filters import Conditions, conditions
-from beaver_memory.store.sqlite.unreadable import fetched
 from beaver_memory.texts import cleaned, micros, moment, packed, unpacked
 
 _SQL = sqlite_queries("people")

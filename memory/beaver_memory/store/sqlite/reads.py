@@ -14,9 +14,8 @@ from beaver_memory.store.checksums import change_checksum
 from beaver_memory.store.rows import retold
 from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
-from beaver_memory.store.sqlite.rows import FAILS, rows_of, whole_memories
+from beaver_memory.store.sqlite.rows import FAILS, rows_of, unreadable_ids, whole_memories
 from beaver_memory.store.sqlite.sql_filters import Conditions, conditions, marks
-from beaver_memory.store.sqlite.unreadable import unreadable_ids
 from beaver_memory.texts import moment
 
 _SQL = sqlite_queries("reads")

@@ -28,16 +28,24 @@ from beaver_memory.store.sqlite import (
     upsert,
     versions,
     word_index,
-    word_search,
 )
+from beaver_memory.store.sqlite.captures import made_key, read_key
 from beaver_memory.store.sqlite.connections import PATIENCE, Connector, LossTold
-from beaver_memory.store.sqlite.damage import Damage, DamageTold
 from beaver_memory.store.sqlite.damaged_rows import damaged_rows
-from beaver_memory.store.sqlite.forgotten_key import made_key, read_key
-from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, TenantOwners, live, live_owners, owners, tenant_number
+from beaver_memory.store.sqlite.owners import (
+    NO_OWNER,
+    Damage,
+    DamageTold,
+    OwnerKey,
+    TenantOwners,
+    live,
+    live_owners,
+    owners,
+    tenant_number,
+)
 from beaver_memory.store.sqlite.sqlite_vec import VecTables
 from beaver_memory.store.sqlite.turn_queue import SqliteTurnQueue
-from beaver_memory.store.sqlite.version_cache import VersionCache
+from beaver_memory.store.sqlite.versions import VersionCache
 from beaver_memory.texts import micros
 from beaver_memory.views import Project, stored
 from beaver_toolkit.sqlite.errors import UNWRITABLE
@@ -159,7 +167,7 @@ class SqliteStore:
         """
         self._index_words()
         with self._seen(filters) as (connection, owners):
-            return word_search.matching(connection, owners, patterns, filters, limit)
+            return word_index.matching(connection, owners, patterns, filters, limit)
 
     def touch(self, ids: Iterable[int], *, tenant: str, now: datetime) -> None:
         """Record that memories of a tenant were recalled; gives no new version."""
@@ -307,7 +315,7 @@ class SqliteStore:
     # --- Questions of an index ----------------------------------------------------------------------------------
 
     def versions(self, owners: Sequence[Owner], model: str | None = None) -> list[tuple[int, int]]:
-        """Return `last_version` and, with a model, `last_vector` of each owner, all from the same moment."""
+        """Return the versions of the newest change and the newest embedding of each owner, all from the same moment."""
         with self._connector.reading() as connection:
             return self._standing.of(connection, self._connector.owners, owners, model)
 
@@ -396,11 +404,6 @@ class SqliteStore:
             damage = self._connector.owners.damage
             return embeddings.of_memories(connection, tenant_number(connection, tenant), model, ids, damage)
 
-    def last_vector(self, owner: Owner, model: str) -> int:
-        """Return the version of the newest embedding by `model`, 0 if there is none."""
-        with self._modelled(owner, model) as (connection, key, which):
-            return embeddings.last(connection, key, which)
-
     def drop_vectors(self, model: str) -> int:
         """Delete all embeddings by a model; return their number."""
         with self._connector.writing() as connection:
@@ -468,11 +471,6 @@ class SqliteStore:
     def _owned(self, owner: Owner) -> Iterator[tuple[apsw.Connection, OwnerKey]]:
         with self._connector.reading() as connection:
             yield connection, self._connector.owners.find(connection, owner) or NO_OWNER
-
-    @contextlib.contextmanager
-    def _modelled(self, owner: Owner, model: str) -> Iterator[tuple[apsw.Connection, OwnerKey, int]]:
-        with self._owned(owner) as (connection, key):
-            yield connection, key, embeddings.model_number(connection, model) or 0
 
     def _begin(self, model: str) -> None:
         with self._connector.reading() as connection:

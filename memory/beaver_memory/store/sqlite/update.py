@@ -18,7 +18,7 @@ from beaver_memory.store.sqlite.inserts import add_labels, count_people, drop_la
 from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.reads import damaged_places, visible
-from beaver_memory.store.sqlite.unreadable import fetched
+from beaver_memory.store.sqlite.rows import fetched
 from beaver_memory.store.sqlite.versions import next_version
 from beaver_memory.store.sqlite.word_index import (
     add_words,

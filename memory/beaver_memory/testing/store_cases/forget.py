@@ -21,7 +21,7 @@ def forgotten_everywhere(open_store: OpenStore) -> None:
         items = [new("gone", at=1, tags=("t",), related_people=("Ann",)), new("left", at=2, related_people=("Ann",))]
         gone, left = store.add(items, now=NOW)
         store.put_vectors(Owner(), "m", [(gone, b"1"), (left, b"2")])
-        version = max(store.last_version(Owner()), store.last_vector(Owner(), "m"))
+        version = max(*store.versions([Owner()], "m")[0])
         agree([gone], store.forget([gone, gone], looking(), now=LATER), "forget")
         agree(["left"], titles(store.get([gone, left], looking())), "get")
         agree(["left"], titles(store.recent(looking(), limit=9)), "recent")

@@ -9,7 +9,7 @@ import attrs
 
 from beaver_hostspecs.tokens import estimate_tokens
 from beaver_memory.filters import Filters
-from beaver_memory.records import Memory, NewMemory
+from beaver_memory.records import Memory, NewMemory, Owner
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.protocol import Analysed, SingleStore
 from beaver_memory.store.uids import new_uid
@@ -110,6 +110,12 @@ def looking(**fields: Any) -> Filters:
 def titles(memories: Iterable[Memory]) -> list[str]:
     """Return the titles of memories."""
     return [memory.title for memory in memories]
+
+
+def last_vector(store: SingleStore, owner: Owner, model: str) -> int:
+    """Return the version of an owner's newest embedding by a model."""
+    ((_, version),) = store.versions([owner], model)
+    return version
 
 
 def _short(value: object) -> str:

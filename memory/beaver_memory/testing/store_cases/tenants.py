@@ -6,7 +6,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import Memory, Owner, SessionSummary
 from beaver_memory.store.protocol import Analysed, SingleStore
-from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, looking, new, titles, using
+from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, last_vector, looking, new, titles, using
 from beaver_memory.views import ALL_PROJECTS
 
 ACME, BETA, CORP = (Owner(tenant=name, user="ann") for name in ("acme", "beta", "corp"))
@@ -43,11 +43,11 @@ def vectors_and_changes_share_a_counter(open_store: OpenStore) -> None:
         first, second = store.add([new("one", owner=ACME), new("two", owner=ACME)], now=NOW)
         seen = [store.last_version(ACME)]
         store.put_vectors(ACME, "m", [(first, b"v")])
-        seen.append(store.last_vector(ACME, "m"))
+        seen.append(last_vector(store, ACME, "m"))
         store.change(first, looking(owners=(ACME,)), event="PIN", now=NOW, pinned=True)
         seen.append(store.last_version(ACME))
         store.put_vectors(ACME, "n", [(first, b"v"), (second, b"w")])
-        seen.append(store.last_vector(ACME, "n"))
+        seen.append(last_vector(store, ACME, "n"))
         store.forget([second], looking(owners=(ACME,)), now=NOW)
         seen.append(store.last_version(ACME))
         agree(sorted({*seen}), seen)

@@ -64,9 +64,6 @@ SELECT memory, version, checksum, data, raw
 FROM embeddings
 WHERE tenant = %(tenant)s AND memory = ANY(%(ids)s::bigint[]) AND model = %(model)s
 
--- name: last_vector
-SELECT max(version) FROM embeddings WHERE tenant = %(tenant)s AND owner = %(owner)s AND model = %(model)s
-
 -- name: lock_counts
 -- Of the whole store: no write counts an embedding that the deletion does not see.
 LOCK TABLE embedded IN SHARE ROW EXCLUSIVE MODE

@@ -1,6 +1,9 @@
 """`add`: one memory from the command line or stdin, or many as JSON lines."""
 
+import os
+import select
 import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
@@ -8,7 +11,6 @@ import click
 from beaver_hooks_local.cli.json_lines import LONGEST_LINE, InvalidMemory, from_fields, read_lines
 from beaver_hooks_local.cli.options import MOMENT, STORES, WORD, OwnerOptions, debug_option, json_option
 from beaver_hooks_local.cli.output import counted, say, say_json
-from beaver_hooks_local.cli.pipe import lines
 from beaver_hooks_local.cli.plugin_calls import NAME, ask, ask_long
 from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.memory import LocalMemory
@@ -25,6 +27,11 @@ SUPERSEDED = "It supersedes {ids}. `beaver memory local undo` forgets memory {id
 
 SOURCE = "user"
 """The source of a memory that a user has written by hand."""
+
+PAUSE = 0.2
+"""The longest time without a call of `step`, in seconds."""
+
+_CHUNK = 64 * 1024
 
 
 @click.command()
@@ -172,3 +179,28 @@ def _tell(kept: list[Kept], *, as_json: bool) -> None:
 def _json(kept: Kept) -> dict[str, Any]:
     told: dict[str, Any] = {"id": kept.id, "outcome": kept.outcome, "mentions": kept.mentions}
     return told | ({"outcome": "superseded", "superseded": list(kept.superseded)} if kept.superseded else {})
+
+
+def lines(descriptor: int, longest: int, step: Callable[[], object]) -> Iterator[bytes]:
+    """Yield the lines, without their ends.
+
+    Args:
+        descriptor: of the pipe.
+        longest: bytes of a line; a longer line comes in parts.
+        step: called repeatedly, also while no input comes; an error from it ends the reading.
+    """
+    rest = b""
+    while True:
+        step()
+        if not select.select([descriptor], [], [], PAUSE)[0]:
+            continue
+        chunk = os.read(descriptor, _CHUNK)
+        if not chunk:
+            break
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from whole
+        if len(rest) > longest:
+            yield rest
+            rest = b""
+    if rest:
+        yield rest

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import click
 
-from beaver_hooks_local.cli.operation_texts import change_lines
+from beaver_hooks_local.cli.operation_commands import change_lines
 from beaver_hooks_local.cli.options import (
     ID,
     OwnerOptions,
