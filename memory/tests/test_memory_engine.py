@@ -345,17 +345,3 @@ def test_terms_are_those_that_a_search_finds_by(engine):
     assert engine.terms("it rains") == engine.terms("the raining")
     assert 2 == len(engine.terms("tea rains, rain"))
     assert frozenset() == engine.terms("it is")
-
-
-def test_nothing_to_embed_with(engine):
-    """Without an embedder nothing is embedded."""
-    engine.add(said("tea"))
-    assert 0 == engine.embed()
-    assert engine.stats()
-
-
-def test_closing_twice(tmp_path):
-    """Closing again does nothing."""
-    engine = MemoryEngine.open(tmp_path)
-    engine.close()
-    engine.close()

@@ -476,6 +476,7 @@ async def test_lapsed_memories_and_stores_are_filtered(place, runtime):
     assert ({"Lapses.", "Shared."}, {"Shared."}, {"Shared."}) == (now, after, shared)
 
 
+@pytest.mark.shows("004-008")
 async def test_a_memory_without_a_disk(place):
     """A memory in the process works without a folder; another one over the same rows has the same memories."""
     services = RuntimeServices(report=place.report, clock=place.clock)

@@ -73,6 +73,14 @@ def filled(folder, count=40):
     return path
 
 
+def rebuilt(folder):
+    """Return why indexes were made anew for answers that are those of an engine without index files."""
+    traces = Traces()
+    with opened(folder, traces) as engine:
+        assert truth(folder) == answers(engine)
+    return traces.rebuilt
+
+
 @pytest.fixture
 def folder(tmp_path):
     filled(tmp_path / "memory")
@@ -186,11 +194,8 @@ def _is_padding(good, place):
 )
 def test_a_file_that_cannot_be_read(folder, harm, why):
     """A damaged or unreadable index file is not used and a trace says why; a missing one is no fault."""
-    expected, traces = truth(folder), Traces()
     harm(only(folder))
-    with opened(folder, traces) as engine:
-        assert expected == answers(engine)
-    assert ([] if why is None else [why]) == traces.rebuilt
+    assert ([] if why is None else [why]) == rebuilt(folder)
 
 
 def test_files_of_two_owners_are_swapped(tmp_path):
@@ -211,13 +216,9 @@ def test_files_of_two_owners_are_swapped(tmp_path):
 
 def test_a_file_of_another_store(folder, tmp_path):
     """A file of another store is not used, though owner and model are the same."""
-    expected = truth(folder)
     other = filled(tmp_path / "other", 25)
     shutil.copy(other, only(folder))
-    traces = Traces()
-    with opened(folder, traces) as engine:
-        assert expected == answers(engine)
-    assert ["another_store"] == traces.rebuilt
+    assert ["another_store"] == rebuilt(folder)
 
 
 def test_a_file_of_another_model(folder):
@@ -238,11 +239,8 @@ def test_a_file_of_another_model(folder):
 
 def test_a_file_of_another_analyser(folder):
     """Terms of two analysers are not mixed."""
-    traces = Traces()
-    expected = truth(folder)
-    with patch.object(index_file, "ANALYSER", terms.ANALYSER + "x"), opened(folder, traces) as engine:
-        assert expected == answers(engine)
-    assert ["another_analyser"] == traces.rebuilt
+    with patch.object(index_file, "ANALYSER", terms.ANALYSER + "x"):
+        assert ["another_analyser"] == rebuilt(folder)
 
 
 def backup(folder, name):
@@ -264,10 +262,7 @@ def test_an_older_store_under_a_newer_file(folder):
         engine.add(memories(30, first=40))
         engine.reindex()
     restore(folder, "old")
-    expected, traces = truth(folder), Traces()
-    with opened(folder, traces) as engine:
-        assert expected == answers(engine)
-    assert ["newer_than_store"] == traces.rebuilt
+    assert ["newer_than_store"] == rebuilt(folder)
 
 
 @pytest.mark.parametrize("more", [30, 31, 45])
@@ -280,10 +275,7 @@ def test_another_history_under_a_file(folder, more):
     restore(folder, "old")
     with opened(folder, indexes=None) as engine:
         engine.add(memories(more, first=500))
-    expected, traces = truth(folder), Traces()
-    with opened(folder, traces) as engine:
-        assert expected == answers(engine)
-    assert ["another_history"] == traces.rebuilt
+    assert ["another_history"] == rebuilt(folder)
 
 
 def test_another_history_of_vectors(folder):
@@ -316,10 +308,7 @@ def test_a_newer_store_under_an_older_file(folder):
         engine.change(5, Filters(view=View(owners=(ANN,), now=LATER)), event="UPDATE", title="tea zebra")
         engine.embed(limit=50)
     only(folder).write_bytes(kept)
-    expected, traces = truth(folder), Traces()
-    with opened(folder, traces) as engine:
-        assert expected == answers(engine)
-    assert [] == traces.rebuilt
+    assert [] == rebuilt(folder)
 
 
 def test_rows_that_vanished(folder):
@@ -327,11 +316,7 @@ def test_rows_that_vanished(folder):
     with contextlib.closing(apsw.Connection(str(folder / DATABASE))) as connection:
         connection.execute("UPDATE owners SET live = live - 1")
         connection.execute("UPDATE observations SET deleted_at = 1 WHERE id = 3")
-    traces = Traces()
-    expected = truth(folder)
-    with opened(folder, traces) as engine:
-        assert expected == answers(engine)
-    assert ["another_count"] == traces.rebuilt
+    assert ["another_count"] == rebuilt(folder)
 
 
 def test_it_is_saved_when_enough_has_changed(tmp_path, monkeypatch):

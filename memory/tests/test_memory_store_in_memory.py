@@ -1,15 +1,12 @@
-"""The store in memory by itself: its life, what forgetting leaves of a memory, and the search over it."""
+"""The store in memory by itself: its life, what forgetting leaves of a memory, and what its check finds."""
 
 import contextlib
 import gc
-from datetime import timedelta
 
 import pytest
 
-from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import StoreError
-from beaver_memory.query import Query
-from beaver_memory.records import NewMemory, Owner
+from beaver_memory.records import Owner
 from beaver_memory.store.in_memory import Database, InMemoryStore
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
 
@@ -70,16 +67,3 @@ def test_damage_is_found(damage, expected):
         store.add([new("a"), new("b")], now=NOW)
         damage(database.tables[Owner()])
         assert [expected] == store.check(None)
-
-
-@pytest.mark.shows("004-008")
-def test_an_engine_over_it():
-    """The engine searches a store in memory as it searches a file, without a folder."""
-    with MemoryEngine(InMemoryStore()) as engine:
-        ids = engine.add([NewMemory(title="The deployment runs at noon."), NewMemory(title="Ann likes tea.")])
-        later = NOW + timedelta(days=36_500)
-        answer = engine.search(Query(text="when do we deploy", filters=looking(now=later)))
-        assert [ids[0]] == [hit.memory.id for hit in answer.hits]
-        engine.forget(ids[:1], looking(now=later))
-        answer = engine.search(Query(text="when do we deploy", filters=looking(now=later)))
-        assert [] == [hit.memory.id for hit in answer.hits]

@@ -111,6 +111,7 @@ def test_a_turn_that_is_queued_twice(process, clock):
     assert ([True, False], [("stored", "")], [(SISTER, 1)]) == (queued, process.capture(), process.memories())
 
 
+@pytest.mark.shows("003-106")
 def test_what_a_row_holds(process):
     """A row holds neither private spans nor known secrets, and no more of a text than capture reads."""
     secret = make_canary().secret.reveal()

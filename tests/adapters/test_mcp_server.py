@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 
@@ -72,7 +73,18 @@ def text_of(result):
 
 
 def events(sink, name):
-    return [(each.plugin, dict(each.facts)) for each in sink.events if each.name == name]
+    return [(each.plugin, _without_hashes(each.facts)) for each in sink.events if each.name == name]
+
+
+def as_recorded(name):
+    """Return a name as `events` shows it: of one that is no code, the record has a keyed hash and the length."""
+    return f"h:/{len(name)}" if " " in name else name
+
+
+def _without_hashes(facts):
+    return {
+        key: re.sub(r"^h:[0-9a-f]+/", "h:/", fact) if isinstance(fact, str) else fact for key, fact in facts.items()
+    }
 
 
 @ERAS
@@ -277,7 +289,7 @@ async def test_an_unusable_tool_costs_the_others_nothing(make_host, sink, mode, 
         with pytest.raises(MCPError):
             await asking.call_tool(name)
 
-    assert [("p", {"tool": name, "why": why})] == events(sink, "tool_refused")
+    assert [("p", {"tool": as_recorded(name), "why": why})] == events(sink, "tool_refused")
 
 
 async def test_a_broken_schema_is_said_when_the_tool_is_called(make_host, sink):
@@ -389,7 +401,7 @@ async def test_commands_whose_names_make_no_prompt_are_refused_once(make_host, s
             assert ["memory_a_b_c"] == [each.name for each in (await asking.list_prompts()).prompts]
 
     assert [
-        ("a", {"command": "has blanks", "why": "unusable_name"}),
+        ("a", {"command": as_recorded("has blanks"), "why": "unusable_name"}),
         ("a_b", {"command": "c", "why": "name_taken"}),
     ] == events(sink, "prompt_refused")
 

@@ -17,7 +17,6 @@ from integration.faults_kit import (
     TURN_CASES,
     Outcome,
     Sink,
-    boundary,
     host_of,
     impatient_info,
     opened,
@@ -31,7 +30,6 @@ from integration.faults_kit import (
 from beaver_hooks import Host
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
-from beaver_hooks.turns.context import compose
 from beaver_hostspecs import Contribution, Deadlines, Hint, PluginFailed, PluginInfo, Reference
 from beaver_hostspecs.testing import Canary, Fault, FaultError, FaultPlugin, RecordingPlugin, fault_cases
 
@@ -309,20 +307,6 @@ async def test_an_answer_that_only_looks_right_costs_nobody_else_anything(answer
     assert seen.rendered == clean.rendered
     assert seen.events == clean.events + Counter({("plugin_failed", "faulty"): 1})
     assert seen.states == {**clean.states, "faulty": ("degraded", 1)}
-
-
-def test_an_interruption_while_an_answer_is_read_goes_through():
-    """A Ctrl-C while the host renders a plugin's answer ends the process and is not the plugin's failure."""
-
-    class Interrupted(str):
-        __slots__ = ()
-
-        def __bool__(self):
-            raise KeyboardInterrupt
-
-    answer = Contribution(references=(Reference(text="a", kind=Interrupted("a")),))
-    with pytest.raises(KeyboardInterrupt):
-        compose([("a", answer)], rules=(), boundary=boundary(), limit=1000, budget=None)
 
 
 @pytest.mark.parametrize("hook", ["on_tool_result", "after_prompt", "on_turn_dropped"])

@@ -94,6 +94,18 @@ async def test_while_all_is_well_no_file_is_touched(make_breaker, tmp_path):
     assert [] == [*tmp_path.iterdir()]
 
 
+async def test_an_open_breaker_skips_until_a_probe(make_breaker, clock):
+    """An open breaker refuses searches, lets one probe through, and closes after an answer."""
+    breaker = await opened(make_breaker())
+    told = [await breaker.refusal()]
+    clock.advance(30)
+    told += [await breaker.refusal(), await breaker.refusal()]
+    await breaker.answered()
+    told.append(await breaker.refusal())
+
+    assert ["timeout", None, "timeout", None] == told
+
+
 async def test_processes_share_it(make_breaker):
     """Failures of short processes add up, and the next process is refused until a search is answered."""
     for expected in (False, False, True):

@@ -265,10 +265,11 @@ async def test_a_gateway_that_does_not_answer_is_left_alone(gateway, make_servic
     assert (["search", "search", "add", "flush", "search"], 1) == (gateway.operations, probed.recoveries)
 
 
-async def test_refused_credentials_are_not_tried_again_and_again(gateway, make_service):
+@pytest.mark.parametrize("fault", [Fault.STATUS_401, Fault.STATUS_403])
+async def test_refused_credentials_are_not_tried_again_and_again(gateway, make_service, fault):
     """One refusal of the credentials opens the breaker, and its reason names the credentials."""
     service = make_service()
-    gateway.misbehave("search", Fault.STATUS_401)
+    gateway.misbehave("search", fault)
     _, first = await recall(service)
     _, second = await recall(service)
 

@@ -115,6 +115,18 @@ async def test_a_capture_after_its_turn_is_in_the_audit(make_host, tmp_path, id)
     assert "ann@" not in str(told)
 
 
+@pytest.mark.shows("002-122")
+async def test_decisions_are_traced(make_host, tmp_path):
+    """The trace has the outcome and the reason of each captured memory: of one that is new, and of one that ends it."""
+    path = tmp_path / "trace.jsonl"
+    async with make_host(traceFile=str(path), capture={"minTurnMessages": 1}) as host:
+        await say(host, "Remember that my sister lives in Oslo.")
+        await say(host, "Remember that my sister lives in Bergen now.")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    traced = [(each["outcome"], each["reason"]) for each in lines if each["event"] == "memory_capture"]
+    assert [("stored", "no_candidate"), ("superseded", "single_value")] == traced
+
+
 async def test_asked_for(make_host):
     """A statement that the user asks to remember is captured in its turn."""
     async with make_host() as host:

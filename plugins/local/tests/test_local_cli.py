@@ -905,10 +905,7 @@ NOT_RANKED = "Not ranked again by their tokens, as memory.local.recall.reranker 
 @pytest.mark.parametrize("command", ["search", "explain"])
 @pytest.mark.parametrize(
     ("section", "said", "reason"),
-    [
-        ({"embedding": DOWN}, BY_WORDS, None),
-        ({"recall": {"reranker": "tokens"}}, NOT_RANKED, "no_token_vectors"),
-    ],
+    [({"embedding": DOWN}, BY_WORDS, None), ({"recall": {"reranker": "tokens"}}, NOT_RANKED, "no_token_vectors")],
 )
 def test_found_without_an_embedder(here, command, section, said, reason):
     """`search` and `explain` say that the embedder is down, or that none gives the tokens of `recall.reranker`."""

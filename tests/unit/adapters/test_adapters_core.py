@@ -228,28 +228,21 @@ async def test_a_committed_turn_may_be_let_go(host, plugin):
     assert [] == calls(plugin, "on_turn_dropped", "reason")
 
 
-async def test_letting_go_after_the_host_is_closed_harms_nobody(tmp_path):
-    """A turn that the framework forgets after the host closed raises nothing: the host had abandoned it."""
-    plugin = RecordingPlugin()
-    async with Host({"p": plugin}, state_folder=tmp_path) as host:
-        turn = await Adapter(host).open("Go.")
-    del turn
-    gc.collect()
-    await asyncio.sleep(0)
-
-    assert [DropReason.ABANDONED] == calls(plugin, "on_turn_dropped", "reason")
-
-
-def test_letting_go_after_the_loop_is_closed_harms_nobody(tmp_path):
-    """A turn that the framework forgets after the event loop closed raises nothing: the host had abandoned it."""
-    plugin = RecordingPlugin()
+@pytest.mark.parametrize("in_loop", [True, False])
+def test_letting_go_after_the_host_is_closed_harms_nobody(tmp_path, in_loop):
+    """A turn that the framework forgets after the host, or its loop too, closed raises nothing: it was abandoned."""
+    plugin, held = RecordingPlugin(), []
 
     async def leave_open():
         async with Host({"p": plugin}, state_folder=tmp_path) as host:
-            return await Adapter(host).open("Go.")
+            held.append(await Adapter(host).open("Go."))
+        if in_loop:
+            held.clear()
+            gc.collect()
+            await asyncio.sleep(0)
 
-    turn = asyncio.run(leave_open())
-    del turn
+    asyncio.run(leave_open())
+    held.clear()
     gc.collect()
 
     assert [DropReason.ABANDONED] == calls(plugin, "on_turn_dropped", "reason")

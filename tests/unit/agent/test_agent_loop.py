@@ -618,15 +618,23 @@ async def test_an_answer_that_cannot_be_stored(load, tmp_path, harm, sentence):
 
 
 @pytest.mark.parametrize(
-    "session", ["", "a\nb", "x" * 513, 7, ["s"], "\ud800"], ids=["empty", "line", "long", "int", "list", "surrogate"]
-)
-async def test_an_id_that_does_not_fit(load, session):
-    """The loop refuses a wrong session id with a sentence, and asks no provider."""
+    ("session", "options", "error", "said"),
+    [
+        *((each, {}, SessionError, "^A session id is a text of 1 to 512 characters")
+          for each in ("", "a\nb", "x" * 513, 7, ["s"], "\ud800")),
+        ("s", {"user_id": ""}, SessionError, "user"),
+        ("s", {"skills": ["nope"]}, SkillError, "there is no skill `nope`"),
+        ("s", {"trust": "boss"}, ValueError, "not a valid Trust; it is one of `full`, `inner`, `familiar`, `public`"),
+    ],
+    ids=["empty", "line", "long", "int", "list", "surrogate", "blank user", "skill", "trust"],
+)  # fmt: skip
+async def test_what_does_not_fit_is_refused(load, session, options, error, said):
+    """A wrong session, a blank user, an unknown skill and an unknown trust are refused; nothing is asked or stored."""
     agent = await load()
-    with pytest.raises(SessionError, match=r"^A session id is a text of 1 to 512 characters"):
-        await agent.run("hello", session)
+    with pytest.raises(error, match=said):
+        await agent.run("hello", session, **options)
 
-    assert ([], {}) == (agent.provider.asked, agent.loop._busy)
+    assert ([], [], {}) == (agent.provider.asked, await agent.sql("SELECT id FROM sessions"), agent.loop._busy)
 
 
 async def test_a_session_is_its_users(load):
@@ -641,15 +649,6 @@ async def test_a_session_is_its_users(load):
 
     assert "The session belongs to another user; leave the id out to start a new session." == str(caught.value)
     assert (2, ["hello", "yes", "next"], {}) == (len(agent.provider.asked), agent.provider.texts, agent.loop._busy)
-
-
-async def test_a_skill_that_is_not_there(load):
-    """A run with an unknown skill is refused before the session is made."""
-    agent = await load()
-    with pytest.raises(SkillError, match="there is no skill `nope`"):
-        await agent.run("hello", "s", skills=["nope"])
-
-    assert ([], ()) == (agent.provider.asked, await agent.engine.sessions.list())
 
 
 async def test_a_listener_that_raises(load):
@@ -903,15 +902,6 @@ async def test_a_run_is_trusted_as_the_configuration_says_or_less(load, configur
     assert [(expected.value,)] == await agent.sql("SELECT trust FROM sessions")
 
 
-async def test_a_trust_that_there_is_not_is_refused(load):
-    """A trust of another name changes nothing: no turn is opened, no session made, nothing asked."""
-    agent = await load()
-    with pytest.raises(ValueError, match="not a valid Trust; it is one of `full`, `inner`, `familiar`, `public`"):
-        await agent.run("hello", "s", trust="boss")
-
-    assert ([], []) == (agent.provider.asked, await agent.sql("SELECT id FROM sessions"))
-
-
 async def test_what_was_said_at_more_trust_is_not_gone_on_with_at_less(load):
     """A run at less trust cannot continue a session that began with more trust, and gets a session of its own."""
     agent = await load()
@@ -925,16 +915,6 @@ async def test_what_was_said_at_more_trust_is_not_gone_on_with_at_less(load):
     # The owner may read along.
     await agent.run("and now?", "t")
     assert ["a secret of the owner", "yes"] == await agent.said("s")
-
-
-@pytest.mark.parametrize("ids", [("", None), ("s", "")], ids=["session", "user"])
-async def test_a_blank_id_is_refused(load, ids):
-    """An empty user or session is not taken for none: nothing is asked and nothing stored."""
-    agent = await load()
-    with pytest.raises(SessionError):
-        await agent.run("hello", *ids)
-
-    assert ([], []) == (agent.provider.asked, await agent.sql("SELECT id FROM sessions"))
 
 
 # --- Audit events -------------------------------------------------------------------------------------------------

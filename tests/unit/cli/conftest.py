@@ -12,8 +12,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
+import attrs
 import pytest
 
+from beaver_hooks.agent.messages import Completion
+from beaver_hooks.agent.providers.offline import OfflineProvider
 from beaver_hooks.cli import errors
 from beaver_hooks.log import LOGGER_NAME
 
@@ -125,3 +128,14 @@ def configured(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         return path
 
     return write
+
+
+@pytest.fixture
+def cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the offline provider cut off its answers."""
+    complete = OfflineProvider.complete
+
+    async def shortened(*words: Any, **options: Any) -> Completion:
+        return attrs.evolve(await complete(*words, **options), finish_reason="length")
+
+    monkeypatch.setattr(OfflineProvider, "complete", shortened)

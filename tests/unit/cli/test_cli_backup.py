@@ -6,7 +6,7 @@ import re
 import resource
 import shutil
 import stat
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -452,17 +452,24 @@ def test_a_damaged_archive_is_refused(cli, owner_home, archived, tmp_path, monke
     assert ["project/.beaver/config.json"] == list(stored_bytes(new))
 
 
+@contextmanager
+def room(size):
+    """Let no file grow beyond a size, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
 def test_a_full_disk_leaves_no_backup(cli, owner_home, tmp_path):
     """Whenever the disk is full while a backup is written, there is no file and one sentence with the remedy."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     seen = []
     for size in (1_000, 30_000, 100_000, 146_000):
         folder = tmp_path / str(size)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-        try:
+        with room(size):
             ran = cli("backup", folder / "b.zip")
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         seen.append((ran.code in {5, 6}, ran.out, names(folder)))
         assert "make room" in ran.err
 
@@ -473,15 +480,11 @@ def test_a_disk_that_fills_up_during_a_restore_leaves_nothing_half(cli, owner_ho
     """The parts that were restored are named and whole; `--merge` restores the rest when there is room."""
     before = cli("memory", "export", "--all").out
     enter(tmp_path / "new", monkeypatch)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     written = restore._written
 
     def limited(*args, **options):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
-        try:
+        with room(100_000):
             return written(*args, **options)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(restore, "_written", limited)

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 
-import attrs
 import pytest
 from integration.openai_server import chunk, event, events, serve, streamed
 
@@ -284,15 +283,10 @@ async def test_an_error_does_not_stand_behind_an_answer(cli, configured):
     assert (4, f"{greeting().replace('offline', 'm')}Hel\nGood morning\n\n") == (ran.code, ran.out)
 
 
-def test_an_answer_that_was_cut_off_is_said(cli, configured, monkeypatch):
+@pytest.mark.usefixtures("cut")
+def test_an_answer_that_was_cut_off_is_said(cli, configured):
     """A line after the answer reports that the provider cut it off."""
     configured()
-    complete = OfflineProvider.complete
-
-    async def cut(self, messages, *, tools=(), on_delta=None):
-        return attrs.evolve(await complete(self, messages, tools=tools, on_delta=on_delta), finish_reason="length")
-
-    monkeypatch.setattr(OfflineProvider, "complete", cut)
     ran = cli("chat", "--session", "s", stdin="hello\n")
 
     assert (0, f"{greeting()}{NOTHING}\n! {CUT}\n\n") == (ran.code, ran.out)

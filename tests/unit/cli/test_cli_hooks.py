@@ -40,6 +40,21 @@ def foreign(settings):
     return settings
 
 
+@pytest.fixture
+def installed(cli, foreign):
+    """That file, with the hooks installed."""
+    cli("hooks", "install", "claude-code")
+    return foreign
+
+
+@pytest.fixture
+def runtime(monkeypatch):
+    """A runtime folder with a name that is short enough for a socket."""
+    with tempfile.TemporaryDirectory(prefix="bt-") as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        yield folder
+
+
 def kept(tmp_path):
     """Return the suffixes of the files that the installations keep."""
     folder = tmp_path / "xdg_state_home" / "beaver-hooks" / "claude-code"
@@ -77,9 +92,8 @@ def test_install_and_uninstall(cli, foreign, tmp_path):
     assert (FOREIGN, 0o640, []) == (foreign.read_bytes(), stat.S_IMODE(foreign.stat().st_mode), kept(tmp_path))
 
 
-def test_what_is_kept_is_private(cli, foreign, tmp_path):
+def test_what_is_kept_is_private(cli, installed, tmp_path):
     """The backup of the settings is private, because settings may hold secrets."""
-    cli("hooks", "install", "claude-code")
     folder = tmp_path / "xdg_state_home" / "beaver-hooks" / "claude-code"
 
     assert 0o700 == stat.S_IMODE(folder.stat().st_mode)
@@ -87,37 +101,28 @@ def test_what_is_kept_is_private(cli, foreign, tmp_path):
 
 
 def test_a_file_of_ours_alone(cli, settings):
-    """Uninstalling removes a file that installing created, unless the user has added a setting to it."""
-    cli("hooks", "install", "claude-code")
-    mode = stat.S_IMODE(settings.stat().st_mode)
-    cli("hooks", "uninstall", "claude-code")
-    gone = not settings.exists()
-    cli("hooks", "install", "claude-code")
-    edit(settings, lambda found: found.update(model="opus"))
-    cli("hooks", "uninstall", "claude-code")
+    """Uninstalling removes a file that installing created, in any formatting, unless the user has added a setting."""
+    there = []
+    for change in (None, lambda _: None, lambda found: found.update(model="opus")):
+        cli("hooks", "install", "claude-code")
+        assert 0o600 == stat.S_IMODE(settings.stat().st_mode)
+        if change:
+            edit(settings, change)
+        cli("hooks", "uninstall", "claude-code")
+        there.append(settings.exists())
 
-    assert (0o600, True, {"model": "opus"}) == (mode, gone, json.loads(settings.read_bytes()))
-
-
-def test_a_file_of_ours_alone_written_anew(cli, settings):
-    """Uninstalling removes a file that installing created, also when its formatting has changed."""
-    cli("hooks", "install", "claude-code")
-    edit(settings, lambda _: None)
-    cli("hooks", "uninstall", "claude-code")
-
-    assert not settings.exists()
+    assert ([False, False, True], {"model": "opus"}) == (there, json.loads(settings.read_bytes()))
 
 
-def test_twice(cli, foreign):
+def test_twice(cli, installed):
     """A second installation and a second removal change nothing."""
-    cli("hooks", "install", "claude-code")
-    once = foreign.read_bytes()
+    once = installed.read_bytes()
     again = cli("hooks", "install", "claude-code")
-    twice = foreign.read_bytes()
+    twice = installed.read_bytes()
     outs = [cli("hooks", "uninstall", "claude-code").out for _ in range(2)]
 
-    assert (f"The hooks are installed already in {foreign}.", once) == (again.out.splitlines()[0], twice)
-    assert (FOREIGN, f"No hooks are installed in {foreign}.\n") == (foreign.read_bytes(), outs[1])
+    assert (f"The hooks are installed already in {installed}.", once) == (again.out.splitlines()[0], twice)
+    assert (FOREIGN, f"No hooks are installed in {installed}.\n") == (installed.read_bytes(), outs[1])
 
 
 def test_never_installed(cli, settings):
@@ -187,47 +192,43 @@ def test_a_configuration_that_is_missing(cli, foreign):
     assert FOREIGN == foreign.read_bytes()
 
 
-def test_edited_since(cli, foreign):
+def test_edited_since(cli, installed):
     """Uninstalling from an edited file removes our hooks and keeps every edit."""
-    cli("hooks", "install", "claude-code")
-    edit(foreign, lambda found: found["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "echo"}]}))
-    edit(foreign, lambda found: found.update(model="haiku"))
+    edit(installed, lambda found: found["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "echo"}]}))
+    edit(installed, lambda found: found.update(model="haiku"))
     cli("hooks", "uninstall", "claude-code")
     expected = json.loads(FOREIGN) | {"model": "haiku"}
     expected["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "echo"}]})
 
-    assert expected == json.loads(foreign.read_bytes())
+    assert expected == json.loads(installed.read_bytes())
 
 
-def test_edited_and_installed_again(cli, foreign):
+def test_edited_and_installed_again(cli, installed):
     """After an edit, installing with other options makes the edited file the one to restore."""
-    cli("hooks", "install", "claude-code")
-    edit(foreign, lambda found: found.update(model="haiku"))
+    edit(installed, lambda found: found.update(model="haiku"))
     cli("hooks", "install", "claude-code", "--trust", "public")
     cli("hooks", "uninstall", "claude-code")
 
-    assert json.loads(FOREIGN) | {"model": "haiku"} == json.loads(foreign.read_bytes())
+    assert json.loads(FOREIGN) | {"model": "haiku"} == json.loads(installed.read_bytes())
 
 
-@pytest.mark.parametrize("damage", [b"", b"{}", b"[]", b'{"version": 1, "before": "x", "after": 7}'])
-def test_a_record_that_is_damaged(cli, foreign, tmp_path, damage):
-    """Without a valid record of the installation, uninstalling removes only our hooks."""
-    cli("hooks", "install", "claude-code")
-    (record,) = (tmp_path / "xdg_state_home" / "beaver-hooks" / "claude-code").glob("*.json")
-    record.write_bytes(damage)
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("*.json", b""),
+        ("*.json", b"{}"),
+        ("*.json", b"[]"),
+        ("*.json", b'{"version": 1, "before": "x", "after": 7}'),
+        ("*.before", b"{}"),
+    ],
+)
+def test_what_is_kept_is_damaged(cli, installed, tmp_path, name, damage):
+    """Without a valid record, or with a backup that differs from it, uninstalling removes only our hooks."""
+    (path,) = (tmp_path / "xdg_state_home" / "beaver-hooks" / "claude-code").glob(name)
+    path.write_bytes(damage)
     cli("hooks", "uninstall", "claude-code")
 
-    assert json.loads(FOREIGN) == json.loads(foreign.read_bytes())
-
-
-def test_a_backup_that_is_damaged(cli, foreign, tmp_path):
-    """A backup that differs from its record is not restored."""
-    cli("hooks", "install", "claude-code")
-    (backup,) = (tmp_path / "xdg_state_home" / "beaver-hooks" / "claude-code").glob("*.before")
-    backup.write_bytes(b"{}")
-    cli("hooks", "uninstall", "claude-code")
-
-    assert json.loads(FOREIGN) == json.loads(foreign.read_bytes())
+    assert json.loads(FOREIGN) == json.loads(installed.read_bytes())
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"hooks": []}', b'// mine\n{"a": 1}'])
@@ -327,16 +328,15 @@ def test_dry_run(cli, foreign, tmp_path):
     assert ran.out.count("client.py") == len(EVENTS)
 
 
-def test_dry_run_of_uninstalling(cli, foreign):
+def test_dry_run_of_uninstalling(cli, installed):
     """A dry run of uninstalling shows the difference and changes nothing."""
-    cli("hooks", "install", "claude-code")
-    before = foreign.read_bytes()
+    before = installed.read_bytes()
     ran = cli("hooks", "uninstall", "claude-code", "--dry-run")
     nothing = cli("hooks", "install", "claude-code", "--dry-run").out
 
-    assert (0, before) == (ran.code, foreign.read_bytes())
+    assert (0, before) == (ran.code, installed.read_bytes())
     assert f"+{FOREIGN.decode().splitlines()[0]}\n" in ran.out
-    assert f"The hooks are installed already in {foreign}.\n" == nothing
+    assert f"The hooks are installed already in {installed}.\n" == nothing
 
 
 def test_json(cli, foreign):
@@ -369,16 +369,14 @@ def test_an_agent_that_is_unknown(cli):
 # --- Status -----------------------------------------------------------------------------------------------------
 
 
-def test_other_programs(cli, monkeypatch):
+def test_other_programs(cli, runtime):
     """The status names other programs that run these hooks and get no memory; that is no problem."""
     cli("hooks", "install", "claude-code")
-    with tempfile.TemporaryDirectory(prefix="bt-") as runtime:  # short enough for a socket
-        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
-        before = cli("hooks", "status")
-        path = Path(client.others_path(client.socket_path([], os.environ)))
-        path.parent.mkdir(mode=0o700)
-        path.write_text("Grok\nCopilot\n")
-        ran, found = cli("hooks", "status"), cli("hooks", "status", "--json").json
+    before = cli("hooks", "status")
+    path = Path(client.others_path(client.socket_path([], os.environ)))
+    path.parent.mkdir(mode=0o700)
+    path.write_text("Grok\nCopilot\n")
+    ran, found = cli("hooks", "status"), cli("hooks", "status", "--json").json
 
     said = "Other programs run these hooks as well, but get no memory through them: Copilot, Grok."
     assert (0, 0, ["Copilot", "Grok"]) == (before.code, ran.code, found["memory"][0]["others"])
@@ -399,22 +397,27 @@ def test_status_without_any(cli, settings, scratch):
     assert (0, lines) == (ran.code, ran.out.splitlines())
 
 
-def test_status_installed(cli, foreign):
+def test_status_installed(cli, installed):
     """With hooks the status shows their file and the state of the resident process of this folder."""
-    cli("hooks", "install", "claude-code")
     ran = cli("hooks", "status", "claude-code")
 
     assert 0 == ran.code
-    assert f"user     installed  {foreign}" == ran.out.splitlines()[0]
+    assert f"user     installed  {installed}" == ran.out.splitlines()[0]
     assert "No resident process runs for this folder; the next session starts one." == ran.out.splitlines()[-1]
 
 
-def test_status_as_json(cli, foreign):
+def test_status_as_json(cli, installed):
     """`--json` reports the agent, the files and the memory."""
-    cli("hooks", "install", "claude-code")
     found = cli("hooks", "status", "--json").json
 
-    expected = {"scope": "user", "path": str(foreign), "state": "installed", "problems": [], "notes": [], "options": []}
+    expected = {
+        "scope": "user",
+        "path": str(installed),
+        "state": "installed",
+        "problems": [],
+        "notes": [],
+        "options": [],
+    }
     assert ("claude-code", expected) == (found["agent"], found["files"][0])
     assert (None, None) == (found["memory"][0]["problem"], found["memory"][0]["resident"])
 
@@ -428,16 +431,15 @@ def problems(cli):
 AGAIN = "`beaver hooks install claude-code` fixes it"
 
 
-def test_status_half_installed(cli, foreign):
+def test_status_half_installed(cli, installed):
     """The status names missing, doubled and unused hooks; installing again fixes them."""
-    cli("hooks", "install", "claude-code")
 
     def damage(found):
         del found["hooks"]["SessionEnd"]
         found["hooks"]["PreToolUse"] = found["hooks"]["PostToolUse"]
         found["hooks"]["PostToolUse"] = found["hooks"]["PostToolUse"] * 2
 
-    edit(foreign, damage)
+    edit(installed, damage)
     before = problems(cli)
     note = cli("hooks", "status", "--json").json["files"][0]["notes"]
     cli("hooks", "install", "claude-code")
@@ -452,10 +454,9 @@ def test_status_half_installed(cli, foreign):
     assert (0, "installed", []) == problems(cli)
 
 
-def test_status_of_what_moved(cli, foreign):
+def test_status_of_what_moved(cli, installed):
     """The status names an interpreter that does not exist any more."""
-    cli("hooks", "install", "claude-code")
-    foreign.write_bytes(foreign.read_bytes().replace(sys.executable.encode(), b"/gone/python"))
+    installed.write_bytes(installed.read_bytes().replace(sys.executable.encode(), b"/gone/python"))
     ran = cli("hooks", "status")
 
     assert (1, "installed", [f"/gone/python does not exist any more; {AGAIN}"]) == problems(cli)
@@ -479,10 +480,9 @@ def test_status_switched_off(cli, foreign, scratch, scope):
     assert problem == found.json["problem"]
 
 
-def test_status_of_garbled_options(cli, foreign):
+def test_status_of_garbled_options(cli, installed):
     """Options of a hook that the user has garbled do not make the status fail."""
-    cli("hooks", "install", "claude-code")
-    foreign.write_bytes(foreign.read_bytes().replace(b"--seconds=6", b"--seconds=abc"))
+    installed.write_bytes(installed.read_bytes().replace(b"--seconds=6", b"--seconds=abc"))
     ran = cli("hooks", "status", "--json")
 
     assert (0, "installed", []) == (ran.code, ran.json["files"][0]["state"], ran.json["files"][0]["options"])
@@ -499,14 +499,11 @@ def test_a_pipe_in_place_of_the_settings(cli, scratch):
     assert (3, True) == (tried.code, path.is_fifo())
 
 
-def test_status_of_a_place_that_is_not_private(cli, foreign, monkeypatch):
+def test_status_of_a_place_that_is_not_private(cli, installed, runtime):
     """A socket folder that other users can use is a problem, so no resident process is asked."""
-    cli("hooks", "install", "claude-code")
-    with tempfile.TemporaryDirectory(prefix="bt-") as runtime:  # short enough for a socket
-        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
-        folder = Path(client.socket_path([], os.environ)).parent
-        folder.mkdir(mode=0o755)
-        ran = cli("hooks", "status", "--json")
+    folder = Path(client.socket_path([], os.environ)).parent
+    folder.mkdir(mode=0o755)
+    ran = cli("hooks", "status", "--json")
 
     assert (1, True) == (ran.code, f"{folder} can be used by other users too" in ran.json["memory"][0]["problem"])
 
@@ -549,9 +546,8 @@ def test_status_of_what_cannot_be_read(cli, settings):
     assert (1, ["unreadable", "absent", "absent"]) == (ran.code, [each["state"] for each in ran.json["files"]])
 
 
-def test_status_installed_twice(cli, foreign, scratch):
+def test_status_installed_twice(cli, installed, scratch):
     """Hooks in two files are a problem if their options differ, because two memories process each prompt."""
-    cli("hooks", "install", "claude-code")
     cli("hooks", "install", "claude-code", "--scope", "local")
     same = cli("hooks", "status")
     cli("hooks", "install", "claude-code", "--scope", "local", "--trust", "public")
@@ -563,22 +559,19 @@ def test_status_installed_twice(cli, foreign, scratch):
     assert problem == cli("hooks", "status", "--json").json["problem"]
 
 
-def test_status_of_a_resident(cli, foreign, monkeypatch):
+def test_status_of_a_resident(cli, installed, runtime):
     """The status shows the process, the open turns, the log and the plugins of a resident."""
-    cli("hooks", "install", "claude-code")
-    with tempfile.TemporaryDirectory(prefix="bt-") as runtime:  # short enough for a socket
-        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
-        start = [sys.executable, "-I", "-S", client.__file__, "--seconds=30", "--start"]
-        common = {"session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/p"}
-        event = json.dumps({**common, "hook_event_name": "SessionStart", "source": "startup"}).encode()
-        subprocess.run(start, input=event, env=environment, check=True, capture_output=True, timeout=60)
-        ran, found = cli("hooks", "status"), cli("hooks", "status", "--json").json["memory"][0]["resident"]
-        descriptor = os.pidfd_open(found["pid"])
-        os.kill(found["pid"], signal.SIGTERM)
-        ended, _, _ = select.select([descriptor], [], [], 60)
-        os.close(descriptor)
-        log = Path(client.socket_path([], environment)).with_suffix(".log")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    start = [sys.executable, "-I", "-S", client.__file__, "--seconds=30", "--start"]
+    common = {"session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/p"}
+    event = json.dumps({**common, "hook_event_name": "SessionStart", "source": "startup"}).encode()
+    subprocess.run(start, input=event, env=environment, check=True, capture_output=True, timeout=60)
+    ran, found = cli("hooks", "status"), cli("hooks", "status", "--json").json["memory"][0]["resident"]
+    descriptor = os.pidfd_open(found["pid"])
+    os.kill(found["pid"], signal.SIGTERM)
+    ended, _, _ = select.select([descriptor], [], [], 60)
+    os.close(descriptor)
+    log = Path(client.socket_path([], environment)).with_suffix(".log")
 
     expected = [
         f"The resident process {found['pid']} has 0 open turns; memory is on. Its log is {log}.",
@@ -595,12 +588,11 @@ def test_status_of_a_resident(cli, foreign, monkeypatch):
         (b"", "the resident process does not answer; end it, and the next session starts another"),
     ],
 )
-def test_status_of_a_resident_that_hangs(cli, monkeypatch, held, said):
+def test_status_of_a_resident_that_hangs(cli, monkeypatch, runtime, held, said):
     """A resident that does not answer is a problem, not an absent one."""
     monkeypatch.setattr("beaver_hooks.coding_agents.claude_code.status.PATIENCE", 0.1)
     cli("hooks", "install", "claude-code")
-    with tempfile.TemporaryDirectory(prefix="bt-") as runtime, socket.socket(socket.AF_UNIX) as listening:
-        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+    with socket.socket(socket.AF_UNIX) as listening:
         path = Path(client.socket_path([], os.environ))
         path.parent.mkdir(mode=0o700)
         path.with_suffix(".lock").write_bytes(held)
@@ -612,9 +604,8 @@ def test_status_of_a_resident_that_hangs(cli, monkeypatch, held, said):
     assert f"Memory is off in this folder: {said}." in " ".join(ran.out.split())
 
 
-def test_status_of_a_configuration_that_nobody_confirmed(cli, foreign, scratch):
+def test_status_of_a_configuration_that_nobody_confirmed(cli, installed, scratch):
     """Memory is off with an unconfirmed configuration, and the status gives that reason, until the user confirms it."""
-    cli("hooks", "install", "claude-code")
     path = scratch / ".beaver" / "config.json"
     path.parent.mkdir()
     path.write_text("{}")

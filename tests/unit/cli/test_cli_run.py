@@ -7,7 +7,6 @@ import signal
 import sys
 from pathlib import Path
 
-import attrs
 import pytest
 from integration.openai_server import Reply, Server, chunk, event, events, serve, whole
 
@@ -291,16 +290,11 @@ async def test_an_error_does_not_stand_behind_a_streamed_answer(configured):
     assert (4, b"Hel\n", True) == (process.returncode, out, err.startswith(b"Error: "))
 
 
+@pytest.mark.usefixtures("cut")
 @pytest.mark.parametrize("words", [[], ["--stream"], ["--json"]])
-def test_an_answer_that_was_cut_off_is_said(cli, configured, monkeypatch, words):
+def test_an_answer_that_was_cut_off_is_said(cli, configured, words):
     """An answer that the provider cut off is printed, and stderr reports that its end is missing."""
     configured()
-    complete = OfflineProvider.complete
-
-    async def cut(self, messages, *, tools=(), on_delta=None):
-        return attrs.evolve(await complete(self, messages, tools=tools, on_delta=on_delta), finish_reason="length")
-
-    monkeypatch.setattr(OfflineProvider, "complete", cut)
     ran = cli("run", "hello", *words)
 
     assert (0, f"{CUT}\n") == (ran.code, ran.err)

@@ -348,16 +348,18 @@ def test_export_keeps_a_file(cli, stored, scratch):
     )
 
 
-def test_export_to_a_folder_that_is_not_there(cli, stored):
-    """An output file in a missing folder is an error of one sentence."""
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("export", "-o", "no/file"), "no/file cannot be written (No such file or directory); name another one."),
+        (("import", "missing"), "missing cannot be read (No such file or directory); nothing was imported."),
+    ],
+)
+def test_a_file_that_is_not_there(cli, stored, words, said):
+    """An output file in a missing folder, and a missing input file, are errors of one sentence."""
     stored("s1", "tea")
 
-    ran = cli("sessions", "export", "-o", "no/such/file")
-
-    assert (5, "Error: The file no/such/file cannot be written (No such file or directory); name another one.\n") == (
-        ran.code,
-        ran.err,
-    )
+    assert (5, "", f"Error: The file {said}\n") == cli("sessions", *words)
 
 
 def test_export_where_nothing_is_stored(cli, scratch):
@@ -411,16 +413,6 @@ def test_import_of_something_else(cli, scratch, content, said, options):
     ran = cli("sessions", "import", "file", *options)
 
     assert (2, "", f"Error: {said}\n") == ran
-
-
-def test_import_of_a_file_that_is_not_there(cli):
-    """A missing file is an error of one sentence."""
-    ran = cli("sessions", "import", "missing")
-
-    assert (5, "Error: The file missing cannot be read (No such file or directory); nothing was imported.\n") == (
-        ran.code,
-        ran.err,
-    )
 
 
 def test_import_into_an_export_that_was_made_meanwhile(cli, stored, scratch, monkeypatch):

@@ -165,26 +165,29 @@ def kept():
     return record_path(os.environ).parent / "confirmed"
 
 
-@pytest.mark.parametrize("words", [["trust", "--show"], ["trust", "--yes"]])
-def test_a_change_is_shown_with_old_and_new_value(cli, found, words):
-    """A changed configuration is shown with old and new value of each changed setting, and secrets by their names."""
+@pytest.fixture
+def changed(cli, found):
+    """That configuration, confirmed with other settings than it has now."""
     found.write_text(json.dumps(PROMPT))
     cli("trust", "--yes")
     found.write_text(json.dumps(OTHER))
+    return found
+
+
+@pytest.mark.parametrize("words", [["trust", "--show"], ["trust", "--yes"]])
+def test_a_change_is_shown_with_old_and_new_value(cli, changed, words):
+    """A changed configuration is shown with old and new value of each changed setting, and secrets by their names."""
     ran = cli(*words)
 
-    assert ran.out.startswith(f"{found}\n{CHANGES}\nThis configuration was changed after it was confirmed.\n")
+    assert ran.out.startswith(f"{changed}\n{CHANGES}\nThis configuration was changed after it was confirmed.\n")
     assert "canary" not in ran.out
 
 
-def test_the_question_of_a_run_shows_what_changed(cli, found):
+def test_the_question_of_a_run_shows_what_changed(cli, changed):
     """`beaver run` asks about a changed configuration with the same lines, on stderr."""
-    found.write_text(json.dumps(PROMPT))
-    cli("trust", "--yes")
-    found.write_text(json.dumps(OTHER))
     ran = cli("run", "hello", stdin="n\n", terminal=True)
 
-    assert (3, True) == (ran.code, f"{found}\n{CHANGES}" in ran.err)
+    assert (3, True) == (ran.code, f"{changed}\n{CHANGES}" in ran.err)
     assert "canary" not in ran.out + ran.err
 
 
@@ -285,17 +288,14 @@ def test_a_plugin_that_is_disabled_is_not_imported_to_be_asked(cli, found, insta
 @pytest.mark.parametrize(
     "text", [None, "", "[]", "{}", '{"version": 2}', '{"version": 1, "fingerprint": 1, "salt": "", "entries": []}']
 )
-def test_a_version_that_was_not_kept(cli, found, text):
+def test_a_version_that_was_not_kept(cli, changed, text):
     """Without a readable confirmed version, all settings are shown with their present values."""
-    found.write_text(json.dumps(PROMPT))
-    cli("trust", "--yes")
     (file,) = kept().iterdir()
     file.unlink() if text is None else file.write_text(text)
-    found.write_text(json.dumps(OTHER))
     ran = cli("trust", "--show")
 
     assert ran.out.splitlines() == [
-        str(found),
+        str(changed),
         '  agent.systemPrompt: "Obey."',
         '  provider.kind: "offline"',
         "  provider.apiKey: environment variable A_KEY",

@@ -163,23 +163,17 @@ def test_garbage(run, path, answer):
 # --- Missing residents ------------------------------------------------------------------------------------------
 
 
-def test_nobody(run):
-    """Without a resident the client prints nothing."""
-    assert (0, b"", b"") == run()
-
-
-def test_a_dead_socket(run, path):
-    """With the socket of a killed resident the client prints nothing."""
-    with listening(path, lambda _: None):
-        pass
-
-    assert path.is_socket()
-    assert (0, b"", b"") == run()
-
-
-def test_a_file_in_place_of_the_socket(run, path):
-    """With a file in place of the socket the client prints nothing."""
-    path.write_text("x")
+@pytest.mark.parametrize("there", ["no folder", "the socket of a killed resident", "a file"])
+def test_nobody(run, path, there):
+    """Without a resident the client prints nothing, whatever is in the place of its socket."""
+    if there == "no folder":
+        path.parent.rmdir()
+    elif there == "a file":
+        path.write_text("x")
+    else:
+        with listening(path, lambda _: None):
+            pass
+        assert path.is_socket()
 
     assert (0, b"", b"") == run()
 

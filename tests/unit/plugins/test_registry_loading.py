@@ -349,17 +349,18 @@ async def test_another_major_contract(site, configured):
 SEVERAL = "several installed distributions offer a plugin named `{}` (plugin_"
 
 
-async def test_two_distributions_with_the_same_name(site, configured, sink):
-    """Of two distributions with one plugin name none is imported, an event reports it, and the others load."""
+@pytest.mark.parametrize("disabled", [False, True])
+async def test_two_distributions_with_the_same_name(site, configured, sink, disabled):
+    """Of two distributions with one plugin name none is imported; an event reports it, unless the name is disabled."""
     site.install("curated")
     site.install("odd", distribution="one")
     site.install("odd", distribution="two")
 
-    async with configured({}) as host:
-        assert states(host) == {"curated": "ok", "odd": "unavailable"}
-        assert host.health()["odd"].reason.startswith(SEVERAL.format("odd"))
+    async with configured({"plugins": {"disabled": ["odd"]}} if disabled else {}) as host:
+        assert states(host) == {"curated": "ok", "odd": "disabled" if disabled else "unavailable"}
+        assert disabled or host.health()["odd"].reason.startswith(SEVERAL.format("odd"))
 
-    assert [event.plugin for event in sink.named("plugin_unavailable")] == ["odd"]
+    assert [event.plugin for event in sink.named("plugin_unavailable")] == ([] if disabled else ["odd"])
     assert site.imported() == ["curated"]
 
 
@@ -375,16 +376,6 @@ async def test_two_distributions_of_a_required_plugin(site, configured):
         f"the plugin `curated` is needed by the memory mode `hybrid`: {SEVERAL.format('curated')}"
     )
     assert site.imported() == []
-
-
-async def test_two_distributions_that_nobody_chose(site, configured):
-    """A name that is disabled may be announced as often as it likes."""
-    site.install("curated")
-    site.install("odd", distribution="one")
-    site.install("odd", distribution="two")
-
-    async with configured({"plugins": {"disabled": ["odd"]}}) as host:
-        assert states(host) == {"curated": "ok", "odd": "disabled"}
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,13 @@ from hypothesis import strategies as st
 from beaver_hooks.turns import context
 from beaver_hooks.turns.context import (
     Block,
-    PluginHint,
     Recall,
-    ReferenceMessage,
     Share,
     UnrenderableError,
     compose,
     is_too_large,
 )
 from beaver_hostspecs import Contribution, Hint, Reference
-from beaver_hostspecs.rendering import render_references
 from beaver_hostspecs.tokens import estimate_tokens
 
 BOUNDARY = "0123456789abcdef"
@@ -42,28 +39,6 @@ def test_nothing_gives_nothing():
     recall, shares = put_together()
 
     assert (Recall(), {}, "base", "") == (recall, shares, recall.system_prompt("base"), recall.system_prompt())
-
-
-@pytest.mark.shows("000-073", "000-080", "001-063", "003-017")
-def test_everything_has_its_place():
-    """Rules and blocks stand in the system prompt, references in one message per plugin, hints apart."""
-    one = Contribution(blocks=("block 1", "block 2"), references=refs("old", "older"), hints=(hint(),))
-    two = Contribution(references=refs("other"))
-    rules = (Block(plugin="three", text="rule 3"), Block(plugin="one", text="rule 1"))
-    recall, _ = put_together(("one", one), ("two", two), rules=rules)
-
-    assert recall == Recall(
-        rules=rules,
-        blocks=(Block(plugin="one", text="block 1"), Block(plugin="one", text="block 2")),
-        references=tuple(
-            ReferenceMessage(
-                plugin=name, text=render_references(name, given.references, boundary=BOUNDARY, budget=LIMIT).text
-            )
-            for name, given in (("one", one), ("two", two))
-        ),
-        hints=(PluginHint(plugin="one", hint=hint()),),
-    )
-    assert "base\n\nrule 3\n\nrule 1\n\nblock 1\n\nblock 2" == recall.system_prompt("base")
 
 
 @pytest.mark.shows("000-021", "000-079", "000-082")
@@ -129,13 +104,6 @@ def test_blocks_alone_may_use_a_budget_up(budget):
     recall, shares = put_together(("one", Contribution(blocks=("b" * 400,), references=refs("a"))), budget=budget)
 
     assert ((Block(plugin="one", text="b" * 400),), (), 100) == (recall.blocks, recall.references, shares["one"].tokens)
-
-
-def test_the_same_answers_give_the_same_bytes():
-    """Composing is a pure function."""
-    answers = (("one", Contribution(blocks=("x",), references=refs("a"))), ("two", Contribution(references=refs("b"))))
-
-    assert put_together(*answers) == put_together(*answers)
 
 
 def unrenderable(error):

@@ -571,7 +571,7 @@ def _hint():
     return Hint(tool="t", registry="r", fingerprint="f", guidance="ask first")
 
 
-@pytest.mark.shows("001-034", "003-036")
+@pytest.mark.shows("000-073", "000-080", "001-034", "001-063", "003-017", "003-036")
 async def test_what_memory_gives_a_turn_is_rendered_in_order(make_host):
     """Base, rules, blocks make the system prompt; one reference message per plugin follows, in order."""
     one = RecordingPlugin(
@@ -662,14 +662,6 @@ async def test_a_plugin_can_ask_what_was_injected(make_host):
             later.turn.was_injected("Grace lives in Arlington and has written a compiler for ships of the navy."),
         )
         await other.drop()
-
-
-async def test_what_a_plugin_shows_is_remembered_only_if_it_is_shown(make_host):
-    """A session without references remembers nothing."""
-    async with make_host(p=RecordingPlugin(Contribution(blocks=("block",)))) as host:
-        await host.open_turn("hello", session="s")
-
-        assert 0 == len(host._running().turns.injected)
 
 
 async def test_a_turn_dropped_while_it_is_opened_stays_dropped(make_host):
