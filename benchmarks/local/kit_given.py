@@ -20,7 +20,7 @@ from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
 from beaver_hooks.config.model import Memory as MemorySection
 from beaver_hooks_local.plugin import Local
-from beaver_hooks_local.recall.prompt_index import KIND
+from beaver_hooks_local.recall.index_contents import KIND
 from beaver_hostspecs import Contribution, Deadlines, Report, Setup, Turn, hookimpl
 from beaver_hostspecs.rendering import render_references
 

@@ -14,8 +14,7 @@ from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_canary
 from beaver_memory import MemoryRuntime
 from beaver_memory.dispatch.decoder import decode
 from beaver_memory.dispatch.dispatcher import OF_THE_RUNTIME, Dispatcher
-from beaver_memory.dispatch.envelopes import Problem, RequestEnvelope, Source
-from beaver_memory.dispatch.problems import InvalidFields
+from beaver_memory.dispatch.envelopes import InvalidFields, Problem, RequestEnvelope, Source
 from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.filters import Filters
 from beaver_memory.records import NewMemory, Owner, Store

@@ -15,8 +15,7 @@ from beaver_memory.errors import REMEDIES, StoreError
 from beaver_memory.records import Owner, SessionSummary
 from beaver_memory.store.damaged_entries import RESTORE, damaged_memory
 from beaver_memory.store.postgres import PostgresStore
-from beaver_memory.store.postgres.connector import Connector
-from beaver_memory.store.postgres.preparation import read_scripts
+from beaver_memory.store.postgres.connector import Connector, read_scripts
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
 
 PASSWORD = "hunter2-hunter2"

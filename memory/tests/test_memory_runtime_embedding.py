@@ -17,7 +17,7 @@ from beaver_memory.embedding.settings import EmbeddingSettings
 from beaver_memory.errors import OperationUnavailable
 from beaver_memory.filters import Filters
 from beaver_memory.records import NewMemory, Owner
-from beaver_memory.runtime.capabilities import Capability
+from beaver_memory.runtime.memory_runtime import Capability
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.reports import EmbedReport, RecoverReport
 from beaver_memory.runtime.requests import EmbedRequest, RecoverRequest, WriteRequest

@@ -160,6 +160,6 @@ def test_a_key_that_cannot_be_made_is_an_error(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as store:
-        monkeypatch.setattr("beaver_memory.store.sqlite.captures.create_once", full)
+        monkeypatch.setattr("beaver_memory.store.sqlite.turn_queue.create_once", full)
         with pytest.raises(StoreError, match=r"memory\.db\.key"):
             store.mark_forgotten(Owner(), [ULM])

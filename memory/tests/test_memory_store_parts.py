@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from store_rows import rows_of
 
 from beaver_memory.store.fingerprint import hash_of
-from beaver_memory.store.labels import folders, narrow_labels
+from beaver_memory.store.people import folders, narrow_labels
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.testing.store_cases.kit import NOW, Disagreement, agree, holds, new, raises
 from beaver_memory.texts import EARLIEST, LATEST, cleaned, micros, moment, packed, unpacked

@@ -10,8 +10,15 @@ import cattrs
 from cattrs.errors import IterableValidationError, IterableValidationNote
 from cattrs.gen import make_dict_structure_fn
 
-from beaver_memory.dispatch.envelopes import Problem, Source
-from beaver_memory.dispatch.problems import MOST_PROBLEMS, InvalidFields, Unfit, problem_of_size, problems_of
+from beaver_memory.dispatch.envelopes import (
+    MOST_PROBLEMS,
+    InvalidFields,
+    Problem,
+    Source,
+    Unfit,
+    problem_of_size,
+    problems_of,
+)
 from beaver_memory.filters import Filters
 from beaver_memory.records import AGENT, USER, Owner, Scope, Store, is_reserved
 from beaver_memory.runtime.table import Caller, Operation
@@ -28,7 +35,7 @@ _FILLED_IN = (Owner,)
 """Records that `decode` puts into a request, unless a source that may name them has."""
 
 _GIVEN_BY_STORE = "uid"
-"""The field of a new memory that only the owner's own import names: see `store/uids.py`."""
+"""The field of a new memory that only the owner's own import names: see `store/fingerprint.py`."""
 
 
 def decode(operation: Operation[T, Any], fields: Mapping[str, Any], source: Source) -> T:

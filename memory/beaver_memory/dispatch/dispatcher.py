@@ -15,8 +15,14 @@ import cattrs
 
 from beaver_hostspecs import BeaverError
 from beaver_memory.dispatch.decoder import decode, structure
-from beaver_memory.dispatch.envelopes import Problem, RequestEnvelope, ResponseEnvelope, Status
-from beaver_memory.dispatch.problems import InvalidFields, problem_of_size
+from beaver_memory.dispatch.envelopes import (
+    InvalidFields,
+    Problem,
+    RequestEnvelope,
+    ResponseEnvelope,
+    Status,
+    problem_of_size,
+)
 from beaver_memory.errors import InvalidRequest
 from beaver_memory.records import Store
 from beaver_memory.runtime.memory_runtime import MemoryRuntime

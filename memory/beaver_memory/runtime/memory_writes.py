@@ -1,4 +1,7 @@
-"""Writes memories of an owner: reconciled, within the budget of models, and read back. `WriteGate` refuses secrets and threats. Blocking."""
+"""Writes memories of an owner: reconciled, within the budget of models, and read back. Blocking.
+
+Every text that becomes a memory passes `WriteGate`, whatever the entrance.
+"""
 
 from collections.abc import Iterable, Iterator
 

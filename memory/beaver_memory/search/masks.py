@@ -9,7 +9,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.search.block import SCOPES, STORES, Block
 from beaver_memory.search.lexical import Searched
 from beaver_memory.search.terms import hash_of, label_hashes
-from beaver_memory.store.labels import folded, trimmed
+from beaver_memory.store.people import folded, trimmed
 from beaver_memory.texts import cleaned, micros, seconds
 
 

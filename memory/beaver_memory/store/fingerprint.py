@@ -1,14 +1,17 @@
-"""Hashes by which the store finds the same memory again, and keyed hashes of forgotten texts.
+"""Uids of memories, hashes by which the store finds the same memory again, and keyed hashes of forgotten texts.
+
+A uid is random, 16 bytes, the same in every copy of a memory and unique in a tenant.
 
 A keyed hash tells whether an owner has forgotten the same words, and not which words. It depends on the owner, so that
-equal texts of two owners have different ones. Without the key a guess cannot be tested; `sqlite/captures.py` says where
-the key of a file is.
+equal texts of two owners have different ones. Without the key a guess cannot be tested; `sqlite/turn_queue.py` says
+where the key of a file is.
 """
 
 import hmac
 import re
+import secrets
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from hashlib import sha256
 
 from beaver_memory.records import Owner
@@ -18,6 +21,11 @@ LENGTH = 16
 """Bytes of a hash."""
 
 _WORD = re.compile(r"\w+")
+
+UID_LENGTH = 16
+
+Named = tuple[int, bytes]
+"""The number of a tenant, and a uid."""
 
 
 def hash_of(title: str, facts: Iterable[str]) -> str:
@@ -42,3 +50,23 @@ def digests(key: bytes, owner: Owner, texts: Iterable[str]) -> dict[str, bytes]:
         for text, words in found
         if words
     }
+
+
+def new_uid() -> bytes:
+    """Return a new uid."""
+    return secrets.token_bytes(UID_LENGTH)
+
+
+def free_uids(given: Iterable[Named], taken: Collection[Named]) -> list[bytes]:
+    """Return a uid for each new memory: the given one, or a new one where there is none or another memory has it.
+
+    Args:
+        given: the tenants of the memories, with the given uids; empty bytes for none.
+        taken: the uids of stored memories.
+    """
+    used, found = {*taken}, []
+    for tenant, uid in given:
+        free = new_uid() if not uid or (tenant, uid) in used else uid
+        used.add((tenant, free))
+        found.append(free)
+    return found

@@ -11,7 +11,7 @@ from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Memory, Owner, Store
 from beaver_memory.store.checksums import CHECKED, TEXTS, memory_checksum
 from beaver_memory.store.fingerprint import digest_of
-from beaver_memory.store.labels import labels_of
+from beaver_memory.store.people import labels_of
 from beaver_memory.store.protocol import Analysed, IndexRow
 from beaver_memory.texts import (
     cleaned,

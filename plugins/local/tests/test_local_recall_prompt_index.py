@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks_local.recall.prompt_index import HEADING, MORE, PAGE, PromptIndex, Row, merged, rendered, session_line
+from beaver_hooks_local.recall.index_contents import (
+    HEADING,
+    MORE,
+    PAGE,
+    PromptIndex,
+    Row,
+    merged,
+    rendered,
+    session_line,
+)
 from beaver_hostspecs.tokens import estimate_tokens
 from beaver_memory.query import Hit
 from beaver_memory.records import Memory, SessionSummary

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks_local.tools.arguments import ArgumentError, checked
-from beaver_hooks_local.tools.schemas import DESCRIPTIONS, SCHEMAS
+from beaver_hooks_local.tools.schemas import DESCRIPTIONS, SCHEMAS, ArgumentError, checked
 
 NAMES = sorted(SCHEMAS)
 

@@ -7,8 +7,7 @@ import apsw
 import pytest
 
 from beaver_hooks_local.tools import search_tools
-from beaver_hooks_local.tools.arguments import checked
-from beaver_hooks_local.tools.schemas import SCHEMAS
+from beaver_hooks_local.tools.schemas import SCHEMAS, checked
 from beaver_hostspecs.testing import RecordingReport, make_turn
 from beaver_memory.layers import Layer
 from beaver_memory.records import NewMemory, Owner, SessionSummary

@@ -5,9 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from beaver_hooks_local.tools.arguments import checked
 from beaver_hooks_local.tools.definitions import offered
-from beaver_hooks_local.tools.schemas import SCHEMAS
+from beaver_hooks_local.tools.schemas import SCHEMAS, checked
 from beaver_hooks_local.tools.write_tool import write
 from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import OutcomeKind, Scope

@@ -16,8 +16,7 @@ from beaver_memory.records import Change, Memory, Person
 from beaver_memory.store.bounds import bounded
 from beaver_memory.store.changes import visible_history
 from beaver_memory.store.in_memory.tables import Database, OwnerTable, Row
-from beaver_memory.store.labels import path_label, person_label, tag_label
-from beaver_memory.store.people import mentions, ranked
+from beaver_memory.store.people import mentions, path_label, person_label, ranked, tag_label
 from beaver_memory.texts import cleaned, cleaned_all, folded
 
 Condition = Callable[[Row], bool]

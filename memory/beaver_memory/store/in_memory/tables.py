@@ -12,7 +12,7 @@ from attrs import field
 
 from beaver_memory.records import CaptureSpend, Change, Memory, Owner, SessionSummary
 from beaver_memory.store.bounds import bounded
-from beaver_memory.store.labels import labels_of, narrow_labels
+from beaver_memory.store.people import labels_of, narrow_labels
 from beaver_memory.store.protocol import IndexRow, VectorRow
 from beaver_memory.store.turn_queue import QueuedTurn
 from beaver_memory.texts import cleaned, micros_or_none, seconds

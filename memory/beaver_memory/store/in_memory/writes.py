@@ -11,12 +11,11 @@ from beaver_hostspecs.tokens import estimate_tokens
 from beaver_memory.filters import Filters
 from beaver_memory.records import Change, Kept, Memory, NewMemory, Owner
 from beaver_memory.store.changes import LINKS, changed, columns, later_end, view_of
-from beaver_memory.store.fingerprint import hash_of
+from beaver_memory.store.fingerprint import hash_of, new_uid
 from beaver_memory.store.in_memory.reads import visible
 from beaver_memory.store.in_memory.tables import Database, OwnerTable, Row, index_row, key_of, twin_key
 from beaver_memory.store.protocol import Analysed, MemoryCopy
 from beaver_memory.store.rows import EMBEDDED, clean
-from beaver_memory.store.uids import new_uid
 from beaver_memory.texts import cleaned, micros, moment
 
 _GIVEN = tuple(each.name for each in attrs.fields(NewMemory))

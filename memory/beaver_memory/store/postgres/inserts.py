@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from beaver_memory.records import Owner
+from beaver_memory.store.fingerprint import Named, free_uids
 from beaver_memory.store.postgres.owners import OwnerKey
 from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.rows import (
@@ -19,7 +20,6 @@ from beaver_memory.store.postgres.rows import (
 )
 from beaver_memory.store.postgres.versions import take_versions
 from beaver_memory.store.protocol import Analysed
-from beaver_memory.store.uids import Named, free_uids
 from beaver_memory.texts import micros
 
 _SQL = postgres_queries("inserts")

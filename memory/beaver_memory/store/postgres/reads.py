@@ -8,11 +8,13 @@ all partitions; when it runs it touches one. All other statements are planned fo
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from beaver_memory.patterns import Pattern
 from beaver_memory.records import Change, Memory, Owner, Store
 from beaver_memory.store.bounds import LARGEST, bounded, usable
 from beaver_memory.store.checksums import change_checksum
+from beaver_memory.store.postgres.owners import OwnerKey
 from beaver_memory.store.postgres.queries import postgres_queries
-from beaver_memory.store.postgres.rows import COLUMNS, Stored, is_whole, memories_of, stored_of
+from beaver_memory.store.postgres.rows import COLUMNS, Stored, is_whole, memories_of, readings, salted, stored_of
 from beaver_memory.store.postgres.sql_filters import Seen
 from beaver_memory.store.rows import retold
 from beaver_memory.texts import micros, moment
@@ -23,6 +25,9 @@ Bound = tuple[str, int, int]
 
 _VERSIONS = 3
 """Columns before those of the memory."""
+
+MOST_PATTERNS = 16
+"""Patterns that the store compares; the caller compares all of them."""
 
 
 def visible(connection: Any, seen: Seen, ids: Iterable[int]) -> dict[int, Memory]:
@@ -140,3 +145,39 @@ def recalled(
     rows = connection.execute(sql, seen.params(ids=usable(ids), model=model), binary=True, prepare=True).fetchall()
     memories = memories_of((row[_VERSIONS:] for row in rows if row[-1] is not None), seen.owners)
     return {memory.id: memory for memory in memories}, {seen.owners[row[0]]: (row[1], row[2]) for row in rows}
+
+
+def matching(
+    connection: Any, seen: Seen, patterns: Sequence[Pattern], limit: int, terms: Collection[int] = ()
+) -> list[int]:
+    """Return ids of visible memories that hold all patterns, newest first.
+
+    Args:
+        connection: a connection.
+        seen: what may be seen.
+        patterns: the patterns.
+        limit: the most ids to return.
+        terms: terms that the memories must have; the index of words finds those that have them all.
+    """
+    wanted = [_parts(pattern) for pattern in patterns[:MOST_PATTERNS]]
+    if not seen.owners or not wanted or not all(wanted):
+        return []
+    holds = [seen.which.of_live if terms else seen.which.sql]
+    given: dict[str, Any] = {}
+    if terms:
+        for number in seen.owners:
+            given[f"words{number}"] = salted(OwnerKey(seen.tenant, number), terms)
+        each = " OR ".join(_SQL["has_words"].format(words=name) for name in given)
+        holds.append(f"({each})")
+    holds_part = _SQL["holds"]
+    for number, parts in enumerate(wanted):
+        names = {f"part{number}_{place}": part for place, part in enumerate(parts)}
+        holds.append(f"({' OR '.join(holds_part.format(part=name) for name in names)})")
+        given |= names
+    sql = _SQL["matching_with_words" if terms else "matching"].format(conditions=" AND ".join(holds))
+    return [id_ for (id_,) in connection.execute(sql, seen.params(limit=bounded(limit), **given))]
+
+
+def _parts(pattern: Pattern) -> list[str]:
+    """Return texts of which a memory with the pattern holds one; none for a pattern without words."""
+    return [f" {words}" if pattern.is_prefix else f" {words} " for words in readings(pattern.text)]

@@ -16,7 +16,7 @@ from beaver_memory.patterns import words_in
 from beaver_memory.records import Memory, NewMemory, Owner
 from beaver_memory.store.checksums import CHECKED, memory_checksum
 from beaver_memory.store.fingerprint import digest_of
-from beaver_memory.store.labels import narrow_labels
+from beaver_memory.store.people import narrow_labels
 from beaver_memory.store.postgres.owners import OwnerKey
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.rows import COLUMNS as SHOWN

@@ -10,7 +10,7 @@ import attrs
 
 from beaver_memory.filters import Filters
 from beaver_memory.records import Owner, Store
-from beaver_memory.store.labels import path_label, person_label, tag_label
+from beaver_memory.store.people import path_label, person_label, tag_label
 from beaver_memory.store.postgres.owners import OwnerNumbers
 from beaver_memory.texts import cleaned, micros
 

@@ -16,7 +16,6 @@ from beaver_memory.store.candidate_store import CandidateRows, Wanted
 from beaver_memory.store.changes import view_of
 from beaver_memory.store.fingerprint import digests
 from beaver_memory.store.postgres import (
-    captures,
     embeddings,
     inserts,
     integrity,
@@ -24,10 +23,10 @@ from beaver_memory.store.postgres import (
     reads,
     rebuild_terms,
     tenants,
+    turn_queue,
     update,
     upsert,
     versions,
-    word_search,
 )
 from beaver_memory.store.postgres.candidates import CandidateSearch
 from beaver_memory.store.postgres.connector import Connector
@@ -171,7 +170,7 @@ class PostgresStore:
         With `terms`, only memories that have all of these need to be among them.
         """
         with self._seen(filters) as (connection, which):
-            return word_search.matching(connection, which, patterns, limit, terms)
+            return reads.matching(connection, which, patterns, limit, terms)
 
     def touch(self, ids: Iterable[int], *, tenant: str, now: datetime) -> None:
         """Record that memories of a tenant were recalled; gives no new version."""
@@ -261,35 +260,35 @@ class PostgresStore:
         found = digests(self.identity.encode(), owner, texts)
         if found:
             with self._connector.reading() as connection:
-                captures.mark_forgotten(connection, self._owners.give(connection, owner), found.values())
+                turn_queue.mark_forgotten(connection, self._owners.give(connection, owner), found.values())
 
     def forgotten(self, owner: Owner, texts: Collection[str]) -> set[str]:
         """Return those texts whose words an owner has forgotten."""
         with self._owned(owner) as (connection, key):
-            return captures.forgotten(connection, key, digests(self.identity.encode(), owner, texts))
+            return turn_queue.forgotten(connection, key, digests(self.identity.encode(), owner, texts))
 
     # --- Capture ------------------------------------------------------------------------------------------------
 
     def spent(self, owner: Owner, day: date) -> CaptureSpend:
         """Return what the capture of an owner's memories has taken on a day."""
         with self._owned(owner) as (connection, key):
-            return captures.spent(connection, key, day)
+            return turn_queue.spent(connection, key, day)
 
     def spend(self, owner: Owner, day: date, amount: CaptureSpend, most: CaptureSpend) -> bool:
         """Add to what capture takes on a day, unless a number that grows would be greater than that of `most`."""
         with self._connector.reading() as connection:
-            return captures.spend(connection, self._owners.give(connection, owner), day, amount, most)
+            return turn_queue.spend(connection, self._owners.give(connection, owner), day, amount, most)
 
     def captured(self, owner: Owner, turns: Collection[str]) -> set[str]:
         """Return those turns from which the owner's memories were captured, whatever was found in them."""
         with self._owned(owner) as (connection, key):
-            return captures.captured(connection, key, turns)
+            return turn_queue.captured(connection, key, turns)
 
     def mark_captured(self, owner: Owner, turns: Collection[str]) -> None:
         """Record that an owner's memories were captured from turns."""
         if turns:
             with self._connector.reading() as connection:
-                captures.mark_captured(connection, self._owners.give(connection, owner), turns)
+                turn_queue.mark_captured(connection, self._owners.give(connection, owner), turns)
 
     @property
     def queue(self) -> PostgresTurnQueue:

@@ -3,15 +3,14 @@
 Workers claim with `FOR UPDATE SKIP LOCKED`: none waits for another, and no turn is claimed twice.
 """
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date, datetime
 from typing import Any
 
-from beaver_memory.records import Owner, QueuedSession
-from beaver_memory.store.bounds import bounded
-from beaver_memory.store.postgres import captures
+from beaver_memory.records import CaptureSpend, Owner, QueuedSession
+from beaver_memory.store.bounds import bounded, limits
 from beaver_memory.store.postgres.connector import Connector
-from beaver_memory.store.postgres.owners import OwnerNumbers
+from beaver_memory.store.postgres.owners import OwnerKey, OwnerNumbers
 from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.turn_queue import (
     QueuedTurn,
@@ -80,7 +79,7 @@ class PostgresTurnQueue:
                 key = keys[each.place.owner]
                 given = {"tenant": key.tenant, "owner": key.owner, "key": each.key, "attempts": each.attempts}
                 connection.execute(_SQL["remove"], given)
-                captures.mark_captured(connection, key, [each.turn])
+                mark_captured(connection, key, [each.turn])
 
     def postpone(self, turns: Sequence[QueuedTurn], until: datetime | None, error: str) -> None:
         """End the claims of turns; they are due at a moment, or parked."""
@@ -134,3 +133,45 @@ class PostgresTurnQueue:
 
 def _project(project: Project) -> dict[str, str | None]:
     return {"project": stored(project)}
+
+
+def spent(connection: Any, key: OwnerKey, day: date) -> CaptureSpend:
+    """Return what capture has taken of an owner's day."""
+    row = connection.execute(_SQL["spent"], _of(key) | {"day": day}).fetchone()
+    return CaptureSpend() if row is None else CaptureSpend(memories=row[0], calls=row[1], tokens=row[2])
+
+
+def spend(connection: Any, key: OwnerKey, day: date, amount: CaptureSpend, most: CaptureSpend) -> bool:
+    """Add to what capture takes of an owner's day, unless a limit would be passed; return whether it was added."""
+    if not CaptureSpend().fits(amount, most):
+        return False  # The first row of a day is inserted without a comparison.
+    added = connection.execute(_SQL["spend"], _of(key) | {"day": day} | limits(amount, most))
+    return bool(added.rowcount)
+
+
+def captured(connection: Any, key: OwnerKey, turns: Collection[str]) -> set[str]:
+    """Return those turns from which the owner's memories were captured."""
+    names = {cleaned(turn): turn for turn in turns}
+    rows = connection.execute(_SQL["captured"], _of(key) | {"turns": [*names]})
+    return {names[turn] for (turn,) in rows}
+
+
+def mark_captured(connection: Any, key: OwnerKey, turns: Collection[str]) -> None:
+    """Record that an owner's memories were captured from turns."""
+    connection.execute(_SQL["mark_captured"], _of(key) | {"turns": [cleaned(turn) for turn in turns]})
+
+
+def mark_forgotten(connection: Any, key: OwnerKey, digests: Iterable[bytes]) -> None:
+    """Record hashes of texts that an owner has forgotten."""
+    connection.execute(_SQL["mark_forgotten"], _of(key) | {"digests": [*digests]})
+
+
+def forgotten(connection: Any, key: OwnerKey, digests: Mapping[str, bytes]) -> set[str]:
+    """Return those texts, given with their hashes, that an owner has forgotten."""
+    rows = connection.execute(_SQL["forgotten"], _of(key) | {"digests": [*digests.values()]})
+    known = {bytes(digest) for (digest,) in rows}
+    return {text for text, digest in digests.items() if digest in known}
+
+
+def _of(key: OwnerKey) -> dict[str, Any]:
+    return {"tenant": key.tenant, "owner": key.owner}

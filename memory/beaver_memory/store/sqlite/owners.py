@@ -1,4 +1,4 @@
-"""Numbers of tenants and owners: rows refer to them by small numbers. `Damage` counts what is found damaged."""
+"""Numbers of tenants and owners: rows refer to them by small numbers. `Damage` counts damaged rows."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping

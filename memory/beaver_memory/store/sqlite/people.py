@@ -13,8 +13,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.records import Owner, Person, SessionSummary
 from beaver_memory.store.bounds import bounded
 from beaver_memory.store.checksums import texts_checksum
-from beaver_memory.store.labels import PERSON, folded
-from beaver_memory.store.people import Spelling, mentions, ranked, summary_of
+from beaver_memory.store.people import PERSON, Spelling, folded, mentions, ranked, summary_of
 from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.rows import fetched, people_in, rows_of, whole_rows

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from beaver_memory.filters import Filters
-from beaver_memory.store.labels import path_label, person_label, tag_label
+from beaver_memory.store.people import path_label, person_label, tag_label
 from beaver_memory.texts import cleaned, micros
 
 _HAS_ONE = (

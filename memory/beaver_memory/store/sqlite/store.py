@@ -16,7 +16,6 @@ from beaver_memory.store.bounds import usable
 from beaver_memory.store.fingerprint import digests
 from beaver_memory.store.protocol import Analysed, IndexRow, VectorRow
 from beaver_memory.store.sqlite import (
-    captures,
     embeddings,
     inserts,
     integrity,
@@ -24,12 +23,11 @@ from beaver_memory.store.sqlite import (
     reads,
     rebuild_terms,
     sqlite_vec,
+    turn_queue,
     update,
-    upsert,
     versions,
     word_index,
 )
-from beaver_memory.store.sqlite.captures import made_key, read_key
 from beaver_memory.store.sqlite.connections import PATIENCE, Connector, LossTold
 from beaver_memory.store.sqlite.damaged_rows import damaged_rows
 from beaver_memory.store.sqlite.owners import (
@@ -44,7 +42,7 @@ from beaver_memory.store.sqlite.owners import (
     tenant_number,
 )
 from beaver_memory.store.sqlite.sqlite_vec import VecTables
-from beaver_memory.store.sqlite.turn_queue import SqliteTurnQueue
+from beaver_memory.store.sqlite.turn_queue import SqliteTurnQueue, made_key, read_key
 from beaver_memory.store.sqlite.versions import VersionCache
 from beaver_memory.texts import micros
 from beaver_memory.views import Project, stored
@@ -124,18 +122,18 @@ class SqliteStore:
         with self._connector.writing() as connection:
             self._verify_analyser(connection)
             book = self._connector.owners
-            return [upsert.remember(connection, book, item, now, mention=mention) for item in items]
+            return [inserts.remember(connection, book, item, now, mention=mention) for item in items]
 
     def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
         """Store a memory and end the time of others, in one transaction; see `MemoryStore.supersede`."""
         with self._connector.writing() as connection:
             self._verify_analyser(connection)
-            return upsert.supersede(connection, self._connector.owners, item, ids, filters, at=at, now=now)
+            return inserts.supersede(connection, self._connector.owners, item, ids, filters, at=at, now=now)
 
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
         with self._connector.reading() as connection:
-            return [upsert.is_there(connection, self._connector.owners, item, now) for item in items]
+            return [inserts.is_there(connection, self._connector.owners, item, now) for item in items]
 
     def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
         """Return the visible memories among `ids`, in the order of `ids`, each once."""
@@ -274,7 +272,7 @@ class SqliteStore:
         found = digests(made_key(self.path), owner, texts) if texts else {}
         if found:
             with self._connector.writing() as connection:
-                captures.mark_forgotten(connection, self._connector.owners.give(connection, owner), found.values())
+                turn_queue.mark_forgotten(connection, self._connector.owners.give(connection, owner), found.values())
 
     def forgotten(self, owner: Owner, texts: Collection[str]) -> set[str]:
         """Return those texts whose words an owner has forgotten."""
@@ -282,30 +280,30 @@ class SqliteStore:
         if key is None:
             return set()
         with self._owned(owner) as (connection, number):
-            return captures.forgotten(connection, number, digests(key, owner, texts))
+            return turn_queue.forgotten(connection, number, digests(key, owner, texts))
 
     # --- Capture ------------------------------------------------------------------------------------------------
 
     def spent(self, owner: Owner, day: date) -> CaptureSpend:
         """Return what the capture of an owner's memories has taken on a day."""
         with self._owned(owner) as (connection, key):
-            return captures.spent(connection, key, day)
+            return turn_queue.spent(connection, key, day)
 
     def spend(self, owner: Owner, day: date, amount: CaptureSpend, most: CaptureSpend) -> bool:
         """Add to what capture takes on a day, unless a number that grows would be greater than that of `most`."""
         with self._connector.writing() as connection:
-            return captures.spend(connection, self._connector.owners.give(connection, owner), day, amount, most)
+            return turn_queue.spend(connection, self._connector.owners.give(connection, owner), day, amount, most)
 
     def captured(self, owner: Owner, turns: Collection[str]) -> set[str]:
         """Return those turns from which the owner's memories were captured, whatever was found in them."""
         with self._owned(owner) as (connection, key):
-            return captures.captured(connection, key, turns)
+            return turn_queue.captured(connection, key, turns)
 
     def mark_captured(self, owner: Owner, turns: Collection[str]) -> None:
         """Record that an owner's memories were captured from turns."""
         if turns:
             with self._connector.writing() as connection:
-                captures.mark_captured(connection, self._connector.owners.give(connection, owner), turns)
+                turn_queue.mark_captured(connection, self._connector.owners.give(connection, owner), turns)
 
     @property
     def queue(self) -> SqliteTurnQueue:

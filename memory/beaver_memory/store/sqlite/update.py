@@ -12,6 +12,7 @@ from beaver_memory.filters import Filters, every_memory
 from beaver_memory.records import Memory, Owner
 from beaver_memory.store.changes import changed, columns
 from beaver_memory.store.checksums import change_checksum
+from beaver_memory.store.fingerprint import UID_LENGTH, new_uid
 from beaver_memory.store.rows import EMBEDDED, SEARCHED, checksum_of, checksum_of_forgotten, stored, told
 from beaver_memory.store.sqlite import embeddings, sqlite_vec
 from beaver_memory.store.sqlite.inserts import add_labels, count_people, drop_labels
@@ -29,7 +30,6 @@ from beaver_memory.store.sqlite.word_index import (
     scrub,
     words_of,
 )
-from beaver_memory.store.uids import LENGTH, new_uid
 from beaver_memory.texts import cleaned, micros
 
 _SQL = sqlite_queries("update")
@@ -191,7 +191,7 @@ def _note(connection: apsw.Connection, tenant: int, id_: int, entry: tuple[str, 
 def _uid_in_index(connection: apsw.Connection, tenant: int, id_: int) -> bytes:
     """Return the uid of a damaged memory as the index has it; a new one if the index does not have the memory."""
     found = connection.execute(_SQL["uid_in_index"], (tenant, row_of(connection, tenant, id_))).get
-    return found if isinstance(found, bytes) and len(found) == LENGTH else new_uid()
+    return found if isinstance(found, bytes) and len(found) == UID_LENGTH else new_uid()
 
 
 def _erase_damaged(connection: apsw.Connection, key: OwnerKey, owner: Owner, memory: _Left) -> None:

@@ -10,9 +10,8 @@ import attrs
 from beaver_hostspecs.tokens import estimate_tokens
 from beaver_memory.filters import Filters
 from beaver_memory.records import Memory, NewMemory, Owner
-from beaver_memory.store.fingerprint import hash_of
+from beaver_memory.store.fingerprint import hash_of, new_uid
 from beaver_memory.store.protocol import Analysed, SingleStore
-from beaver_memory.store.uids import new_uid
 from beaver_memory.views import ALL_PROJECTS, View
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -40,7 +40,7 @@ CREATE TABLE owners (
 -- it. A forgotten memory keeps its row, its id and its uid, without content.
 -- `superseded_by` is the memory that holds in place of one whose time has ended, `doubted_by` a newer one that may hold
 -- in its place.
--- `labels` are tags, people and paths: see `labels.py`. `words` are the terms, salted with the owner: see `rows.py`.
+-- `labels` are tags, people and paths: see `people.py`. `words` are the terms, salted with the owner: see `rows.py`.
 CREATE TABLE observations (
     tenant           bigint NOT NULL,
     id               bigint NOT NULL,
@@ -97,7 +97,7 @@ CREATE INDEX observations_by_doubt ON observations (tenant, doubted_by) WHERE do
 CREATE INDEX observations_by_word ON observations USING gin (words) WITH (fastupdate = off);
 
 -- The texts of a live memory, apart from its short row. `folded` holds the words that phrases and prefixes are compared
--- with: see `word_search.py`. `evidence` holds the words that the memory rests on.
+-- with: see `reads.py`. `evidence` holds the words that the memory rests on.
 CREATE TABLE texts (
     tenant    bigint NOT NULL,
     id        bigint NOT NULL,

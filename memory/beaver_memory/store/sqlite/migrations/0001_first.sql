@@ -94,7 +94,7 @@ CREATE INDEX observations_by_doubt ON observations (tenant, doubted_by) WHERE do
 
 -- The tags, people and paths of a memory, one row for each label. Other filters are columns, which the store checks
 -- while it reads an owner's memories in order of time. Labels are rare, so they have a table of their own. It is in
--- order of time too, so that the newest memories with a tag are read without sorting. Derived data: see `labels.py`.
+-- order of time too, so that the newest memories with a tag are read without sorting. Derived data: see `people.py`.
 CREATE TABLE observation_labels (
     tenant     INTEGER NOT NULL,
     owner      INTEGER NOT NULL,

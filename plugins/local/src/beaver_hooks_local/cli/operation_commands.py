@@ -28,7 +28,7 @@ from beaver_hostspecs import Shell
 from beaver_memory.dispatch.dispatcher import encode
 from beaver_memory.filters import Filters
 from beaver_memory.records import Change, Owner
-from beaver_memory.runtime.capabilities import CapabilityCatalog
+from beaver_memory.runtime.memory_runtime import CapabilityCatalog
 from beaver_memory.runtime.reports import HistoryReport, MemoriesReport, ProjectionReport
 from beaver_memory.runtime.table import OPERATIONS, Operation
 

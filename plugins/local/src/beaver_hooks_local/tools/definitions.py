@@ -4,8 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from beaver_hooks_local.tools.arguments import ArgumentError, checked
-from beaver_hooks_local.tools.schemas import DESCRIPTIONS, SCHEMAS
+from beaver_hooks_local.tools.schemas import DESCRIPTIONS, SCHEMAS, ArgumentError, checked
 from beaver_hooks_local.trust import sees_any
 from beaver_hostspecs import OutcomeKind, Report, Tool, Turn
 
