@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from beaver_memory.patterns import Pattern, parsed
 from beaver_memory.records import Owner
-from beaver_memory.store.sqlite import SqliteStore, inserts, reads, word_index
+from beaver_memory.store.sqlite import SqliteStore, reads, upsert, word_index
 from beaver_memory.store.sqlite.owners import TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.sql_filters import conditions
@@ -201,7 +201,7 @@ def test_the_other_questions_follow_an_index(plan):
     by_id = "SEARCH o USING INDEX observations_by_id (tenant=? AND id=?)"
     assert by_id in plan(among, ("[1]", 1, 3, *conditions(looking()).params))
     versions = sqlite_queries("versions")
-    same = sqlite_queries("upsert")["same_memory"], inserts._key(new("m3").memory, (1, 3), NOW)
+    same = sqlite_queries("upsert")["same_memory"], upsert._key(new("m3").memory, (1, 3), NOW)
     for sql, params in (
         (versions["changed_memories"].format(columns="o.id"), (1, 3, 5, 5)),
         (versions["last_version"], (1, 3)),

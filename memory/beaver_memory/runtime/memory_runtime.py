@@ -1,4 +1,4 @@
-"""`MemoryRuntime`: an open memory for callers on an event loop."""
+"""`MemoryRuntime`: an open memory for callers on an event loop, and what it can do."""
 
 import asyncio
 import contextlib

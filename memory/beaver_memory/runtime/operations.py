@@ -30,11 +30,11 @@ from beaver_memory.runtime.corrections import Corrections
 from beaver_memory.runtime.erasure import Erasure
 from beaver_memory.runtime.export_pages import ExportPages
 from beaver_memory.runtime.hit_texts import memory_block
-from beaver_memory.runtime.maintenance import Progress, Recovery
 from beaver_memory.runtime.memory_writes import MemoryWrites
 from beaver_memory.runtime.migration import Migration, MigrationReport
 from beaver_memory.runtime.migration import Progress as MigrationProgress
 from beaver_memory.runtime.profile import Location, PostgresLocation, Profile, RuntimeServices
+from beaver_memory.runtime.recovery import Progress, Recovery
 from beaver_memory.runtime.reports import (
     DamagedReport,
     EmbedReport,

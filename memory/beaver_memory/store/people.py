@@ -1,4 +1,4 @@
-"""Joins and ranks the people whom memories mention, and reads the rows of summaries."""
+"""Labels of memories, people whom memories mention, joined and ranked, and rows of summaries."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime

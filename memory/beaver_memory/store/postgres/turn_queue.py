@@ -1,6 +1,7 @@
 """The queue of turns in the PostgreSQL database; see `TurnQueue` for what each method does.
 
-Workers claim with `FOR UPDATE SKIP LOCKED`: none waits for another, and no turn is claimed twice.
+Workers claim with `FOR UPDATE SKIP LOCKED`: none waits for another, and no turn is claimed twice. Beside the queue:
+what capture takes in a day, captured turns and forgotten texts.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -25,6 +25,7 @@ from beaver_memory.store.sqlite import (
     sqlite_vec,
     turn_queue,
     update,
+    upsert,
     versions,
     word_index,
 )
@@ -122,18 +123,18 @@ class SqliteStore:
         with self._connector.writing() as connection:
             self._verify_analyser(connection)
             book = self._connector.owners
-            return [inserts.remember(connection, book, item, now, mention=mention) for item in items]
+            return [upsert.remember(connection, book, item, now, mention=mention) for item in items]
 
     def supersede(self, item: Analysed, ids: Sequence[int], filters: Filters, *, at: datetime, now: datetime) -> Kept:
         """Store a memory and end the time of others, in one transaction; see `MemoryStore.supersede`."""
         with self._connector.writing() as connection:
             self._verify_analyser(connection)
-            return inserts.supersede(connection, self._connector.owners, item, ids, filters, at=at, now=now)
+            return upsert.supersede(connection, self._connector.owners, item, ids, filters, at=at, now=now)
 
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
         """Return for each memory whether `remember` would find it in the store."""
         with self._connector.reading() as connection:
-            return [inserts.is_there(connection, self._connector.owners, item, now) for item in items]
+            return [upsert.is_there(connection, self._connector.owners, item, now) for item in items]
 
     def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
         """Return the visible memories among `ids`, in the order of `ids`, each once."""

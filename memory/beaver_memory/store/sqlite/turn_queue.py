@@ -1,4 +1,9 @@
-"""The queue of turns in the SQLite file; see `TurnQueue` for what each method does."""
+"""The queue of turns in the SQLite file, see `TurnQueue`; what capture takes in a day; captured and forgotten texts.
+
+The key of the hashes of forgotten texts is a private file beside the database, made when the first text is forgotten.
+It is no part of the database and of its backups, so neither a copy nor a backup allows to test a guess. Without the
+file, capture knows no forgotten text.
+"""
 
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The contents of the prompt index: recent memories of each session, cached until a write, and hits of each search.
+"""The prompt index and its contents: recent memories of each session, cached until a write, and hits of each search.
 
 Blocking.
 """
