@@ -1,4 +1,4 @@
-"""The problems of a request: every wrong field by its path, and never its value; and the size, before anything else. Pure."""
+"""The problems of a request: its size, and every wrong field by its path, never its value. Pure."""
 
 import heapq
 from collections.abc import Iterable, Mapping

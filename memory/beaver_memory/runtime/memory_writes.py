@@ -1,4 +1,7 @@
-"""Writes memories of an owner: reconciled, within the budget of models, and read back. `WriteGate` refuses secrets and threats. Blocking."""
+"""Writes memories of an owner: reconciled, within the budget of models, and read back. Blocking.
+
+`WriteGate` refuses secrets and threats.
+"""
 
 from collections.abc import Iterable, Iterator
 
