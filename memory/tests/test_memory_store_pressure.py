@@ -15,6 +15,7 @@ from selection import campaign
 from unwritable import a_folder, a_full_disk, a_read_only_disk, files
 
 from beaver_memory.errors import StoreError
+from beaver_memory.records import Owner
 from beaver_memory.store.sqlite import SqliteStore
 from beaver_memory.testing.store_cases.kit import NOW, looking, new, titles
 
@@ -104,3 +105,17 @@ def test_reads_while_writing_is_allowed_again(tmp_path, disk, category, times):
                 writes, reads = beside_reads(store, lambda: (outcome(store), allow(), outcome(store), outcome(store)))
                 assert ((category, None, "written", "written"), {"right": reads.total()}) == (writes, reads)
             path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("disk", "why"), [(a_folder, "cannot_open"), (a_read_only_disk, "read_only"), (a_full_disk, "disk_full")]
+)
+def test_a_key_that_cannot_be_made(tmp_path, disk, why):
+    """Forgetting, which needs a file for its key, says why a disk takes no file; nothing is forgotten."""
+    with disk(tmp_path) as (hinder, _):
+        make(tmp_path / "memory.db")
+        hinder()
+        with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as store:
+            with pytest.raises(StoreError) as failed:
+                store.mark_forgotten(Owner(), ["a text"])
+            assert (why, set()) == (failed.value.category, store.forgotten(Owner(), ["a text"]))

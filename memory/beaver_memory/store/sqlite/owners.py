@@ -22,7 +22,6 @@ _DROPS = (
     "drop_embeddings",
     "drop_labels",
     "drop_unembedded",
-    "drop_archive",
     "drop_summaries",
     "drop_people",
     "drop_days",

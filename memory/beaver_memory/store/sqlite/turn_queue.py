@@ -5,6 +5,7 @@ It is no part of the database and of its backups, so neither a copy nor a backup
 file, capture knows no forgotten text.
 """
 
+import errno
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
@@ -35,6 +36,9 @@ _SQL = sqlite_queries("turn_queue")
 
 LENGTH = 32
 """Bytes of a key."""
+
+_UNWRITABLE = {errno.ENOSPC: "disk_full", errno.EDQUOT: "disk_full", errno.EROFS: "read_only"}
+"""Categories of faults of a disk that takes no new file."""
 
 
 class SqliteTurnQueue:
@@ -214,7 +218,8 @@ def made_key(database: Path) -> bytes:
     try:
         create_once(key_file(database), secrets.token_bytes(LENGTH))
     except OSError as error:
-        raise StoreError(key_file(database), "cannot_open") from error
+        category = _UNWRITABLE.get(error.errno or 0, "cannot_open")
+        raise StoreError(key_file(database), category) from error
     key = read_key(database)
     if key is None:
         raise StoreError(key_file(database), "missing")

@@ -223,7 +223,6 @@ def _empty(connection: apsw.Connection, key: OwnerKey, owner: Owner, memory: _Le
     tenant = key[0]
     embeddings.drop_of_memory(connection, tenant, id_)
     sqlite_vec.erase(connection, tenant, id_)
-    connection.execute(_SQL["drop_archived"], (tenant, id_))
     connection.execute(_SQL["empty_history"], (tenant, id_))
     _note(connection, tenant, id_, ("FORGET", now, "{}", "{}"))
     checksum = checksum_of_forgotten(owner, *memory)

@@ -113,7 +113,7 @@ def location_of(settings: LocalSettings, setup: Setup) -> Location:
     folders = {"state_folder": setup.state_folder, "person_folder": setup.person_folder}
     postgres = settings.store.postgres
     if postgres is None:
-        project = settings.project or (DEFAULT_PROJECT if _has_own_database(settings, setup) else None)
+        project = DEFAULT_PROJECT if _has_own_database(settings, setup) else settings.project
         return SqliteLocation(**folders, database_path=settings.database_path, project=project)
     return PostgresLocation(
         **folders,

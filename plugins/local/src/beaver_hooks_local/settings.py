@@ -194,8 +194,8 @@ class LocalSettings:
     )
     project: str | None = setting(
         default=None,
-        help="the name of this project: memories of other projects in the same database are left out. Without it, a"
-        " database that several projects share has no projects",
+        help="the name of this project in a database that several projects share: memories of the others are left out."
+        " Without it such a database has no projects; a project with its own database needs no name",
         validator=project_name,
     )
     store: StoreSettings = setting(

@@ -184,49 +184,6 @@ CREATE TABLE observation_history (
 
 CREATE INDEX observation_history_by_memory ON observation_history (tenant, memory);
 
-CREATE TABLE observation_archive (
-    row                     INTEGER PRIMARY KEY,
-    tenant                  INTEGER NOT NULL,
-    original_observation_id INTEGER NOT NULL,
-    owner                   INTEGER NOT NULL,
-    store                   TEXT NOT NULL,
-    type                    TEXT NOT NULL,
-    scope                   TEXT NOT NULL,
-    project                 TEXT NOT NULL,
-    session                 TEXT NOT NULL,
-    agent                   TEXT NOT NULL,
-    source                  TEXT NOT NULL,
-    pinned                  INTEGER NOT NULL,
-    created_at              INTEGER NOT NULL,
-    expires_at              INTEGER,
-    valid_from              INTEGER,
-    valid_until             INTEGER,
-    added_at                INTEGER NOT NULL,
-    updated_at              INTEGER NOT NULL,
-    last_accessed_at        INTEGER,
-    confidence              REAL NOT NULL,
-    importance              REAL NOT NULL,
-    mention_count           INTEGER NOT NULL,
-    token_count             INTEGER NOT NULL,
-    hash                    BLOB NOT NULL,
-    speaker                 TEXT NOT NULL,
-    origin                  TEXT NOT NULL,
-    tags                    TEXT NOT NULL,
-    keywords                TEXT NOT NULL,
-    related_files           TEXT NOT NULL,
-    related_people          TEXT NOT NULL,
-    title                   TEXT NOT NULL,
-    summary                 TEXT NOT NULL,
-    facts                   TEXT NOT NULL,
-    narrative               TEXT NOT NULL,
-    archived_at             INTEGER NOT NULL,
-    archive_reason          TEXT NOT NULL,
-    FOREIGN KEY (tenant, owner) REFERENCES owners (tenant, number)
-) STRICT;
-
-CREATE INDEX observation_archive_by_original ON observation_archive (tenant, original_observation_id);
-CREATE INDEX observation_archive_by_time ON observation_archive (tenant, archived_at);
-
 -- A session belongs to an agent: two agents may have sessions of the same name.
 CREATE TABLE session_summaries (
     tenant            INTEGER NOT NULL,

@@ -46,8 +46,6 @@ WHERE tenant = :tenant AND (old != '{}' OR new != '{}')
 UNION ALL
 SELECT 'labels', count(*) FROM observation_labels WHERE tenant = :tenant AND owner = :owner
 UNION ALL
-SELECT 'archive', count(*) FROM observation_archive WHERE tenant = :tenant AND owner = :owner
-UNION ALL
 SELECT 'people', count(*) FROM people WHERE tenant = :tenant AND owner = :owner
 UNION ALL
 SELECT 'summaries', count(*) FROM session_summaries WHERE tenant = :tenant AND owner = :owner
@@ -72,9 +70,6 @@ DELETE FROM observation_labels WHERE tenant = :tenant AND owner = :owner
 
 -- name: drop_unembedded
 DELETE FROM unembedded WHERE tenant = :tenant AND owner = :owner
-
--- name: drop_archive
-DELETE FROM observation_archive WHERE tenant = :tenant AND owner = :owner
 
 -- name: drop_summaries
 DELETE FROM session_summaries WHERE tenant = :tenant AND owner = :owner

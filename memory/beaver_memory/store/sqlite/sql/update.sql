@@ -58,9 +58,6 @@ UPDATE observation_history
 SET old = '{}', new = '{}', checksum = change_sum(memory, event, at, '{}', '{}')
 WHERE tenant = ? AND memory = ?
 
--- name: drop_archived
-DELETE FROM observation_archive WHERE tenant = ? AND original_observation_id = ?
-
 -- name: renew_indexes
 REINDEX observations
 
@@ -98,5 +95,3 @@ FROM observation_history
 WHERE tenant = :tenant AND memory IN wanted AND (old != '{}' OR new != '{}')
 UNION ALL
 SELECT 'labels', count(*) FROM observation_labels WHERE tenant = :tenant AND memory IN wanted
-UNION ALL
-SELECT 'archive', count(*) FROM observation_archive WHERE tenant = :tenant AND original_observation_id IN wanted

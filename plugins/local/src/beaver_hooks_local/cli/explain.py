@@ -104,7 +104,7 @@ def explain(
     With "exact words" or prefix* the table is that of `beaver memory search`. In a prompt quotes and stars have no
     meaning: a turn is given what the plain words find.
     """
-    which = OwnerOptions(user=user, project=project)
+    which = OwnerOptions(user=user, project=project, as_turn=True)
     found = ask(shell, lambda memory: _explained(memory, which, " ".join(words), previous, limit))
     if as_json:
         say_json(_json(found))

@@ -30,6 +30,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.records import Change, Owner
 from beaver_memory.runtime.memory_runtime import CapabilityCatalog
 from beaver_memory.runtime.reports import HistoryReport, MemoriesReport, ProjectionReport
+from beaver_memory.runtime.requests import ProjectionRequest
 from beaver_memory.runtime.table import OPERATIONS, Operation
 
 Given = dict[str, Any]
@@ -107,7 +108,7 @@ def _request(operation: Operation[Any, Any], given: Given, memory: LocalMemory) 
     narrowed = {name: value for name, value in given.items() if name in FILTER_OPTIONS and name not in fields}
     for name, field in fields.items():
         if field.type is Filters:
-            which = asked(**{"user": None, "project": None} | narrowed)
+            which = asked(**{"user": None, "project": None} | narrowed, as_turn=operation.request is ProjectionRequest)
             values[name] = which.filters(memory)
         elif field.type is Owner:
             values[name] = OwnerOptions(user=given["user"]).here(memory).owner

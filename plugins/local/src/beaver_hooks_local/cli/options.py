@@ -93,12 +93,14 @@ class OwnerOptions:
         project: the project from which they are seen.
         tenant: the tenant of that owner.
         narrowed: the options that narrow them, by the names that `Filters` has for them.
+        as_turn: they are seen as a turn sees them: from one project, also where the command line sees all.
     """
 
     user: str | None = None
     project: str | None = None
     tenant: str | None = None
     narrowed: dict[str, Any] = attrs.field(factory=dict)
+    as_turn: bool = False
 
     def here(self, memory: LocalMemory) -> Visibility:
         """Return the sight of the user at the terminal, at full trust, in one project or outside of any."""
@@ -108,7 +110,8 @@ class OwnerOptions:
 
     def sight(self, memory: LocalMemory) -> Visibility:
         """Return the same in all projects, unless one is named or others may use the database."""
-        is_whole = self.project is None and memory.operations.location.reach == EVERYTHING
+        is_narrow = self.as_turn or self.project is not None
+        is_whole = not is_narrow and memory.operations.location.reach == EVERYTHING
         return attrs.evolve(self.here(memory), project=ALL_PROJECTS) if is_whole else self.here(memory)
 
     def filters(self, memory: LocalMemory) -> Filters:
@@ -154,8 +157,7 @@ def filtered(function: Function, *, without: Collection[str] = ()) -> Function:
     return function
 
 
-def asked(*, user: str | None, project: str | None, **narrowing: Any) -> OwnerOptions:
+def asked(*, user: str | None, project: str | None, as_turn: bool = False, **narrowing: Any) -> OwnerOptions:
     """Return the memories that the options of `filtered` select."""
-    return OwnerOptions(
-        user=user, project=project, narrowed={name: value for name, value in narrowing.items() if value}
-    )
+    narrowed = {name: value for name, value in narrowing.items() if value}
+    return OwnerOptions(user=user, project=project, narrowed=narrowed, as_turn=as_turn)
