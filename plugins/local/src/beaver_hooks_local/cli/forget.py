@@ -94,7 +94,12 @@ class Selection:
 @click.argument("ids", metavar="[ID]...", nargs=-1, type=ID)
 @own_option
 @click.option("--tenant", metavar="NAME", type=WORD, help="The tenant whose memories are meant.")
-@click.option("--all-users", "every_user", is_flag=True, help="The memories of all users of the tenant.")
+@click.option(
+    "--all-users",
+    "every_user",
+    is_flag=True,
+    help="The memories of all users of the tenant, in this project if several share the database.",
+)
 @click.option("--all", "everything", is_flag=True, help="Forget all memories of that user.")
 @click.option("--query", metavar="WORDS", type=WORD, help="Only memories with all of these words, in any form.")
 @click.option("--session", metavar="ID", type=WORD, help="Only what was said in this session.")
