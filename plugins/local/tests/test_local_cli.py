@@ -427,7 +427,7 @@ def test_forget_shows_asks_and_erases(local, beaver, tmp_path):
 
 @pytest.mark.shows("003-092", "003-118")
 def test_forget_erases_what_finds_it(here, tmp_path):
-    """After `forget`, neither the index nor the copy of an older database holds a word of the memory."""
+    """After `forget`, neither the index nor the copy that a migration makes holds a word of the memory."""
     here("add", "Ann has leukemia.")
     here("add", "Another one.")
     here("reindex")
