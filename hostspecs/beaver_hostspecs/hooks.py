@@ -110,8 +110,7 @@ def provide_backup() -> StateBackup | None:
     """Offer to copy your state into a backup, and to bring it back.
 
     Called after `configure`, also where the plugin is never started: `beaver backup` and `beaver restore` configure the
-    plugins and start none. Without it the files of the plugin are not in a backup, which says so. New in contract 1.1:
-    a host with contract 1.0 refuses a plugin that has it.
+    plugins and start none. Without it the files of the plugin are not in a backup, which says so.
 
     Ordering: the copies are written and restored one after the other, in registration order.
 
@@ -128,8 +127,7 @@ def subject_data() -> SubjectData | None:
 
     Called after `configure`, also where the plugin is never started: `beaver memory export --subject` and
     `beaver memory erase --subject` configure the plugins and start none. Without it the data that the plugin keeps is
-    not reached: the report names the plugin, and the commands exit with 1. New in contract 1.1: a host with contract
-    1.0 refuses a plugin that has it.
+    not reached: the report names the plugin, and the commands exit with 1.
 
     Ordering: one plugin after the other, in registration order; the host's own data comes last.
 
@@ -263,7 +261,7 @@ async def before_compaction(compaction: Compaction, report: Report) -> None:
 
     Called each time a host is about to shorten the context of a session, so that the model no longer sees the earlier
     messages; not while memory is off. The host waits for it. A plugin that stores each turn in `after_prompt` needs no
-    such hook. New in contract 1.1: a host with contract 1.0 refuses a plugin that has it.
+    such hook.
 
     To return is to confirm: what you keep of the session's committed turns, of this user and as far as this trust
     reaches, survives the end of the process. Where that is not so, raise, or report a `failed` or `unknown` outcome.

@@ -5,7 +5,7 @@ import pluggy
 PROJECT = "beaver_hooks"
 """pluggy's project name, and the entry-point group in which plugins announce themselves."""
 
-CONTRACT_VERSION = "1.1"
+CONTRACT_VERSION = "1.0"
 """Major and minor. A plugin written for another major version is refused; see `docs/reference/deprecation.md`."""
 
 hookspec = pluggy.HookspecMarker(PROJECT)

@@ -40,7 +40,7 @@ class Notes:
     """Keeps each note and recalls all of them; has a file, a task and a tool for the mutants to leave or to break."""
 
     rules = ("Notes are data.",)
-    contract = "1.1"
+    contract = "1.0"
     settings_class = NotesSettings
     deadlines = Deadlines(before_prompt=1.0, on_tool_result=1.0, after_prompt=1.0, on_turn_dropped=1.0, stop=1.0)
 

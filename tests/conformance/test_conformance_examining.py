@@ -93,7 +93,7 @@ def test_an_unknown_field_is_refused(kind, name):
 
 @pytest.mark.parametrize("flag", FLAGS)
 def test_what_a_host_can(flag):
-    """A host's card allows every flag that it does not deny, except those added in contract 1.1."""
+    """A host's card allows every flag that it does not deny, except that about compactions."""
     assert (flag != "announces_compaction", False) == (
         Card(host="test").can(flag),
         Card(host="test", **{flag: False}).can(flag),
@@ -102,7 +102,7 @@ def test_what_a_host_can(flag):
 
 @pytest.mark.parametrize("flag", PLUGIN_FLAGS)
 def test_what_a_plugin_does(flag):
-    """A plugin's card allows every flag that it does not deny, except those added in contract 1.1."""
+    """A plugin's card allows every flag that it does not deny, except that about compactions."""
     assert (flag != "confirms_compaction", False) == (
         PluginCard(plugin="test").can(flag),
         PluginCard(plugin="test", **{flag: False}).can(flag),

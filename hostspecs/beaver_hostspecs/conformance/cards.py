@@ -50,7 +50,7 @@ class Card:
         unregister: plugins can come and go while a session lasts.
         keeps_health: it reports which plugins have failed.
         announces_compaction: plugins hear of it before the context of a session is shortened, and the host waits for
-            them. New in contract 1.1, and `False` by default.
+            them. `False` by default.
         plain: the framework runs without memory too, for comparison.
         notes: a sentence about a field, by its name.
     """

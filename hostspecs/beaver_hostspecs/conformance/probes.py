@@ -33,7 +33,7 @@ class Probe(HookedPlugin):
     def answer_now(self, call: Call) -> object:
         """Describe the probe and offer its tool."""
         if call.hook == "describe":
-            return PluginInfo(version="1.0", contract="1.1", rules=(RULE,))
+            return PluginInfo(version="1.0", contract="1.0", rules=(RULE,))
         return (_tool(),) if call.hook == "provide_tools" else None
 
     async def answer(self, call: Call) -> object:

@@ -96,7 +96,7 @@ class FaultPlugin(HookedPlugin):
             raise ValueError(f"{hook} cannot have the fault {fault}")
         self.fault = fault
         self.hook = hook
-        self.info = info or PluginInfo(version="0", contract="1.1")
+        self.info = info or PluginInfo(version="0", contract="1.0")
         self._secret = secret
         self._duration = duration
         self._running = 0

@@ -35,7 +35,7 @@ class RecordingPlugin(HookedPlugin):
         self.contribution = contribution
         self.tools = tuple(tools)
         self.commands = tuple(commands)
-        self.info = info or PluginInfo(version="0", contract="1.1")
+        self.info = info or PluginInfo(version="0", contract="1.0")
 
     def answer_now(self, call: Call) -> object:
         """Return this plugin's answer of the hook."""

@@ -97,6 +97,23 @@ def test_what_is_added_is_recalled_by_a_run(beaver):
     assert (Ran(out="1\n", err="", code=0), 0, True) == (added, answered.code, STABLE in answered.out)
 
 
+def test_memories_of_another_project(local, tmp_path):
+    """In a database of several projects, commands say that memories of others are left out, and where to change them."""
+    shared = {"databasePath": str(tmp_path / "memory.db")}
+    configure(tmp_path / "config.json", project="ours", **shared)
+    added = local("add", STABLE)
+    configure(tmp_path / "config.json", project="theirs", **shared)
+    listed, shown, forgot = local("list"), local("show", "1"), local("forget", "1", "--yes")
+    explained = local("explain", QUESTION).out
+    configure(tmp_path / "config.json", project="ours", **shared)
+
+    others = "Memories of other projects in this database were left out: --project NAME shows them."
+    refusal = "Error: Another project of this database has memory 1; run the command in that project."
+    assert ("1\n", f"There are no memories yet. {others}\n") == (added.out, listed.out)
+    assert [(2, refusal)] * 2 == [(each.code, each.err.splitlines()[-1]) for each in (shown, forgot)]
+    assert (False, True) == (STABLE in explained, STABLE in local("explain", QUESTION).out)
+
+
 def test_a_command_that_a_chat_refuses_says_what_to_write(beaver):
     """A command without an id, or with an unknown one, is refused with a remedy and not as an unexpected failure."""
     chat = beaver("chat", stdin="/memory local pin\n/memory local forget 7\n")
@@ -410,7 +427,7 @@ def test_forget_shows_asks_and_erases(local, beaver, tmp_path):
 
 @pytest.mark.shows("003-092", "003-118")
 def test_forget_erases_what_finds_it(here, tmp_path):
-    """After `forget`, neither the index nor the copy of an older database holds a word of the memory."""
+    """After `forget`, neither the index nor the copy that a migration makes holds a word of the memory."""
     here("add", "Ann has leukemia.")
     here("add", "Another one.")
     here("reindex")

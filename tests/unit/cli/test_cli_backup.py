@@ -551,7 +551,7 @@ def write(folder):
 class Plugin:
     @hookimpl
     def describe(self):
-        return PluginInfo(version="7", contract="1.1")
+        return PluginInfo(version="7", contract="1.0")
 
     @hookimpl
     def provide_backup(self):

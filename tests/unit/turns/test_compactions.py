@@ -17,7 +17,7 @@ class Gated(RecordingPlugin):
     """Waits in one hook until its gate is open, and lists the ends of its calls."""
 
     def __init__(self, hook, **deadlines):
-        super().__init__(info=PluginInfo(version="0", contract="1.1", deadlines=Deadlines(**deadlines)))
+        super().__init__(info=PluginInfo(version="0", contract="1.0", deadlines=Deadlines(**deadlines)))
         self.hook, self.gate, self.ended = hook, asyncio.Event(), []
 
     async def answer(self, call):
@@ -40,8 +40,8 @@ class Reporting(RecordingPlugin):
         return await super().answer(call)
 
 
-class Earlier:
-    """A plugin of contract 1.0, whose `after_prompt` waits until its gate is open."""
+class Hookless:
+    """A plugin without `before_compaction`, whose `after_prompt` waits until its gate is open."""
 
     def __init__(self):
         self.gate, self.begun = asyncio.Event(), asyncio.Event()
@@ -144,7 +144,7 @@ async def test_a_plugin_that_reports_a_failure_has_not_confirmed(make_host, tell
 )
 async def test_a_failing_plugin_costs_its_own_confirmation(make_host, sink, fault, category):
     """A plugin that fails is named with the category, audited and degraded; a fail-closed one raises nothing either."""
-    info = PluginInfo(version="0", contract="1.1", deadlines=Deadlines(before_compaction=SOON))
+    info = PluginInfo(version="0", contract="1.0", deadlines=Deadlines(before_compaction=SOON))
     faulty, well = FaultPlugin(fault, "before_compaction", info=info), RecordingPlugin()
     async with make_host({"faulty": faulty, "well": well}, fail_closed=["faulty"]) as host:
         report = await host.before_compaction(session="s")
@@ -202,9 +202,9 @@ async def test_missed_turns_are_bounded(make_host, monkeypatch):
     assert [CompactionReport(confirmed=("p",)), CompactionReport(unconfirmed={"p": "missed"})] == reports
 
 
-async def test_an_earlier_plugin(make_host, sink):
+async def test_a_plugin_without_the_hook(make_host, sink):
     """A plugin without the hook gets its turns and is not in the report, unless it is behind."""
-    plugin = Earlier()
+    plugin = Hookless()
     async with make_host({"p": plugin}, {"deadline_cap_seconds": SOON}) as host:
         plugin.gate.set()
         await say(host)

@@ -45,7 +45,7 @@ async def _announced(harness: HostHarness) -> None:
 
 async def _hangs(harness: HostHarness) -> None:
     require(harness.card, "announces_compaction")
-    info = PluginInfo(version="1.0", contract="1.1", deadlines=Deadlines(before_compaction=SOON))
+    info = PluginInfo(version="1.0", contract="1.0", deadlines=Deadlines(before_compaction=SOON))
     probe, faulty = Probe(), FaultPlugin(Fault.AWAIT_FOREVER, HOOK, info=info)
     await harness.open({"faulty": faulty, "probe": probe}, fail_closed=("faulty",))
     await harness.run(simple())

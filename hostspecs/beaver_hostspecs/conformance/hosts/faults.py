@@ -21,7 +21,7 @@ KINDS = {
 
 def _faulty(fault: Fault, hook: str) -> FaultPlugin:
     deadlines = Deadlines(before_prompt=SOON, on_tool_result=SOON, after_prompt=SOON, on_turn_dropped=SOON)
-    return FaultPlugin(fault, hook, info=PluginInfo(version="1.0", contract="1.1", deadlines=deadlines))
+    return FaultPlugin(fault, hook, info=PluginInfo(version="1.0", contract="1.0", deadlines=deadlines))
 
 
 def _harmless(hook: str, faults: tuple[Fault, ...]) -> Callable[[HostHarness], Awaitable[None]]:

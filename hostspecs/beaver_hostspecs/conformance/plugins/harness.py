@@ -25,8 +25,8 @@ class PluginCard:
         holds_secret: its settings hold a credential.
         offers_tools: it offers tools to the model.
         offers_commands: it offers commands to the user.
-        confirms_compaction: it implements `before_compaction`, and what it confirms survives the process. New in
-            contract 1.1, and `False` by default.
+        confirms_compaction: it implements `before_compaction`, and what it confirms survives the process. `False`
+            by default.
         notes: a sentence about a field, by its name.
     """
 

@@ -41,7 +41,7 @@ class Curated:
     def describe(self) -> PluginInfo:
         """Describe the plugin. Two small files are read quickly; a disk that hangs must not delay a turn for long."""
         return PluginInfo(
-            contract="1.1",
+            contract="1.0",
             version=VERSION,
             summary="MEMORY.md and USER.md: shown in the system prompt, edited through the tool `memory`",
             settings=CuratedSettings,

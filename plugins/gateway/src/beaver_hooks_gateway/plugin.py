@@ -61,7 +61,7 @@ class Gateway:
     def describe(self) -> PluginInfo:
         """Describe the plugin."""
         return PluginInfo(
-            contract="1.1",
+            contract="1.0",
             version=VERSION,
             summary="a remote Memory Gateway: searched before each prompt, added to after each completed turn",
             settings=GatewaySettings,

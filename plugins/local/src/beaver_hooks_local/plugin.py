@@ -119,7 +119,7 @@ class Local:
     def describe(self) -> PluginInfo:
         """Describe the plugin."""
         return PluginInfo(
-            contract="1.1",
+            contract="1.0",
             version=VERSION,
             summary="memories in one local database: learned from conversations, recalled before each prompt",
             settings=LocalSettings,

@@ -94,7 +94,12 @@ class Selection:
 @click.argument("ids", metavar="[ID]...", nargs=-1, type=ID)
 @own_option
 @click.option("--tenant", metavar="NAME", type=WORD, help="The tenant whose memories are meant.")
-@click.option("--all-users", "every_user", is_flag=True, help="The memories of all users of the tenant.")
+@click.option(
+    "--all-users",
+    "every_user",
+    is_flag=True,
+    help="The memories of all users of the tenant, in this project if several share the database.",
+)
 @click.option("--all", "everything", is_flag=True, help="Forget all memories of that user.")
 @click.option("--query", metavar="WORDS", type=WORD, help="Only memories with all of these words, in any form.")
 @click.option("--session", metavar="ID", type=WORD, help="Only what was said in this session.")
@@ -132,11 +137,11 @@ def forget(
     """Erase memories, also expired and superseded ones; this cannot be undone.
 
     Ids and options select the memories that fit all of them. Their texts, their vectors, the texts in their history and
-    the summaries of their sessions are erased from the database and its indexes. The backup that was made when the
-    database was migrated to a newer version is deleted, and so are damaged logs that were kept. Only the fact that a
-    memory existed, when it was forgotten, and keyed hashes of its statements are kept: capture does not learn the same
-    words again. The report counts rows and files by place, and names the places that it does not reach; the exit code
-    is 1 if a row still holds content.
+    the summaries of their sessions are erased from the database and its indexes. The copy that a migration makes of the
+    database is deleted, and so are damaged logs that were kept. Only the fact that a memory existed, when it was
+    forgotten, and keyed hashes of its statements are kept: capture does not learn the same words again. The report
+    counts rows and files by place, and names the places that it does not reach; the exit code is 1 if a row still holds
+    content.
     Files of `beaver backup` that are older than this still hold them: delete those.
 
     With --prove, sequences of words that only the forgotten memories have are looked for in the files of the memory,

@@ -118,6 +118,11 @@ class OwnerOptions:
         """Return the filters at the present moment."""
         return self.sight(memory).filters(memory.clock.now(), **self.narrowed)
 
+    def in_all_projects(self, memory: LocalMemory) -> Filters:
+        """Return the same filters over all projects of the database."""
+        filters = self.filters(memory)
+        return attrs.evolve(filters, view=attrs.evolve(filters.view, project=ALL_PROJECTS))
+
     def own(self, memory: LocalMemory, *, lapsed: bool = False) -> Filters:
         """Return filters for memories that the command may change, or with `lapsed` forget."""
         return self.sight(memory).own(memory.clock.now(), lapsed=lapsed)

@@ -23,12 +23,14 @@ from beaver_hooks_local.cli.plugin_calls import NAME, ask
 from beaver_hooks_local.errors import damaged_text
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hostspecs import PluginError, Shell
+from beaver_memory.filters import Filters
 from beaver_memory.records import Change, Memory
 from beaver_memory.runtime.reports import MemoriesReport, RecallReport
 from beaver_memory.runtime.requests import GetRequest, HistoryRequest, InspectionRequest, ListRequest, RecallRequest
 
 BY_WORDS = "Found by words only, because the embedder does not work now ({})."
 BY_STORE = "Found by the words in the database only, because no index could be built ({})."
+OTHER_PROJECTS = "Memories of other projects in this database were left out: --project NAME shows them."
 NOT_RERANKED = "Not ranked again by their tokens, as memory.local.recall.reranker wants ({})."
 
 
@@ -42,12 +44,12 @@ def list_(shell: Shell, /, *, limit: int, as_json: bool, **options: Any) -> None
     """List memories, the newest first."""
     which = asked(**options)
 
-    def work(memory: LocalMemory) -> tuple[MemoriesReport, int, datetime]:
+    def work(memory: LocalMemory) -> tuple[MemoriesReport, str, datetime]:
         filters = which.filters(memory)
         found = memory.operations.list(ListRequest(visible=filters, limit=limit))
-        return found, _elsewhere(memory, which), filters.view.now
+        return found, _left_out(memory, which), filters.view.now
 
-    found, elsewhere, now = ask(shell, work)
+    found, left_out, now = ask(shell, work)
     if as_json:
         say_json({"memories": [record(each) for each in found.memories], "more": found.has_more})
     elif found.memories:
@@ -55,7 +57,7 @@ def list_(shell: Shell, /, *, limit: int, as_json: bool, **options: Any) -> None
         if found.has_more:
             say(f"There are more than {limit:,}; raise --limit to see them.")
     else:
-        say(_nothing("There are no memories yet.", which, elsewhere))
+        say(_nothing("There are no memories yet.", which, left_out))
 
 
 @click.command()
@@ -79,13 +81,13 @@ def search(shell: Shell, /, words: tuple[str, ...], *, limit: int, as_json: bool
     if not " ".join(words).strip():
         raise click.UsageError("There are no words to search for; `beaver memory list` lists all memories.")
 
-    def work(memory: LocalMemory) -> tuple[RecallReport, int, datetime]:
+    def work(memory: LocalMemory) -> tuple[RecallReport, str, datetime]:
         filters = which.filters(memory)
         request = RecallRequest(query=" ".join(words), operators=True, visible=filters, limit=limit)
         found = memory.operations.recall(request)
-        return found, _elsewhere(memory, which), filters.view.now
+        return found, _left_out(memory, which), filters.view.now
 
-    found, elsewhere, now = ask(shell, work)
+    found, left_out, now = ask(shell, work)
     if as_json:
         hits = [{**record(hit.memory), "score": round(hit.score, 6)} for hit in found.hits]
         facts = {
@@ -97,7 +99,7 @@ def search(shell: Shell, /, words: tuple[str, ...], *, limit: int, as_json: bool
         return
     warn(found)
     rows = [[f"{hit.score:.3f}", *row(hit.memory, now)] for hit in found.hits]
-    say(table([["score", *HEADS], *rows]) if rows else _nothing("No memory was found.", which, elsewhere))
+    say(table([["score", *HEADS], *rows]) if rows else _nothing("No memory was found.", which, left_out))
 
 
 @click.command()
@@ -151,6 +153,10 @@ def ensure_all(shell: Shell, ids: tuple[int, ...], found: Sequence[Memory], whic
         raise PluginError(damaged_text(got.damaged), plugin=NAME)
     if which.user and (without_user := [str(each.id) for each in got.memories if not each.owner.user]):
         raise click.UsageError(f"No user owns memory {', '.join(without_user[:10])}; leave --user out.")
+    if elsewhere := [str(each.id) for each in ask(shell, lambda memory: _in_other_projects(memory, missing, which))]:
+        raise click.UsageError(
+            f"Another project of this database has memory {', '.join(elsewhere[:10])}; run the command in that project."
+        )
     raise click.UsageError(
         f"There is no memory {', '.join(map(str, missing[:10]))} here. `beaver memory list` shows the ids; --user ID"
         " selects the memories of a user."
@@ -161,17 +167,32 @@ def _got(memory: LocalMemory, ids: Sequence[int], which: OwnerOptions) -> Memori
     return memory.operations.get(GetRequest(ids=ids, visible=OwnerOptions(user=which.user).filters(memory)))
 
 
-def _elsewhere(memory: LocalMemory, which: OwnerOptions) -> int:
-    """Return how many other owners have memories, which this command leaves out."""
+def _in_other_projects(memory: LocalMemory, ids: Sequence[int], which: OwnerOptions) -> Sequence[Memory]:
+    here = OwnerOptions(user=which.user)
+    seen, all_ = (
+        memory.operations.get(GetRequest(ids=ids, visible=attrs.evolve(each, lapsed=True))).memories
+        for each in (here.filters(memory), here.in_all_projects(memory))
+    )
+    return [each for each in all_ if each not in seen]
+
+
+def _left_out(memory: LocalMemory, which: OwnerOptions) -> str:
+    """Return sentences about the users and projects whose memories this command leaves out."""
     request = InspectionRequest(owners=(), every_owner=True, embeddings=False, figures=False)
-    figures = memory.operations.inspect(request)
-    return len({*figures.owners} - {*which.sight(memory).owners})
+    users = len({*memory.operations.inspect(request).owners} - {*which.sight(memory).owners})
+    were = "was" if users == 1 else "were"
+    others = f" {counted(users, 'user')} with memories {were} left out: --user ID shows them." if users else ""
+    here = attrs.evolve(which, narrowed={})
+    seen, all_ = (_has_any(memory, each) for each in (here.filters(memory), here.in_all_projects(memory)))
+    return others + (" " + OTHER_PROJECTS if all_ and not seen else "")
 
 
-def _nothing(text: str, which: OwnerOptions, elsewhere: int) -> str:
-    were = "was" if elsewhere == 1 else "were"
-    others = f" {counted(elsewhere, 'user')} with memories {were} left out: --user ID shows them." if elsewhere else ""
-    return ("No memory matches the options." if which.narrowed else text) + others
+def _has_any(memory: LocalMemory, visible: Filters) -> bool:
+    return bool(memory.operations.list(ListRequest(visible=visible, limit=1)).memories)
+
+
+def _nothing(text: str, which: OwnerOptions, left_out: str) -> str:
+    return ("No memory matches the options." if which.narrowed else text) + left_out
 
 
 def _changes(changes: Sequence[Change]) -> list[dict[str, Any]]:
