@@ -30,11 +30,12 @@ PARTITIONED = (
     *("capture_days", "captured_turns", "waiting_turns", "forgotten_texts"),
 )
 LEAF = re.compile(rf"({'|'.join(PARTITIONED)})_[0-9]+")
-WHOLE = ("preparation", "integrity", "rebuild_terms", "connector", "tenants", "restored")
+WHOLE = ("integrity", "rebuild_terms", "connector", "tenants")
 """The files whose statements serve many tenants, or which tests of their own explain."""
 
-ELSEWHERE = {"inserts.copy_rows", "owners.owners_of_tenant"}
-"""COPY has no plan, and `check` alone reads all owners of a tenant."""
+RESTORED = {"upsert.raise_ids", "upsert.raise_counter", "upsert.raise_counts", "upsert.drop_memories"}
+ELSEWHERE = {"inserts.copy_rows", "owners.owners_of_tenant"} | RESTORED
+"""COPY has no plan, `check` alone reads all owners of a tenant, and the tests of migration restore memories."""
 
 NO_DATA = re.compile(
     r"(?i)^(begin|commit|lock|copy|create)\b|pg_advisory|set_config|schema_version|pg_namespace|pg_class"
