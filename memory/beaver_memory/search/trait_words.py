@@ -52,6 +52,6 @@ HOW_MANY = re.compile(
 
 @cache
 def trait_words() -> Mapping[str, frozenset[str]]:
-    """Return the words of `trait_words.toml`, by what they tell."""
+    """Return the words of `trait_words.toml`, by the trait that they show."""
     listed = tomllib.loads(files(__package__).joinpath("trait_words.toml").read_text("utf-8"))
     return {name: frozenset(words.split()) for name, words in listed.items()}

@@ -19,7 +19,7 @@ from beaver_memory.store.rows import index_row_of, memory_of
 from beaver_memory.store.sqlite.owners import OwnerKey, TenantDamage, TenantOwners
 from beaver_memory.store.sqlite.queries import sqlite_queries
 
-_SQL = sqlite_queries("unreadable")
+_SQL = sqlite_queries("rows")
 
 Row = Sequence[Any]
 
@@ -34,7 +34,7 @@ def _bytes_of(name: str) -> str:
 _NAMES = ("length", "terms", "checksum", *(name.removeprefix("o.") for name in SHOWN.split(", ")))
 _COLUMNS = ", ".join(f"o.{name}" for name in _NAMES)
 _COLUMNS_AS_BYTES = ", ".join(map(_bytes_of, _NAMES))
-FAILS = sqlite_queries("rows")["fails"].format(columns=", ".join(map(_bytes_of, CHECKED)))
+FAILS = _SQL["fails"].format(columns=", ".join(map(_bytes_of, CHECKED)))
 """The condition that a row fails its checksum."""
 
 _LENGTH, _TERMS, _CHECKSUM, _ID, _SHARES, _ACCESS, _UID, _FIRST_TEXT, _OWNER = map(
