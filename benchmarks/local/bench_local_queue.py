@@ -36,8 +36,8 @@ from beaver_memory.runtime.factory import open_engine
 from beaver_memory.runtime.operations import Operations
 from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
 from beaver_memory.runtime.turn_captures import TurnContent
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.sqlite import SqliteStore
-from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.turn_queue import QueuedTurn, values_of
 from beaver_memory.views import View
 from beaver_toolkit.redaction.redactor import Redactor
@@ -88,7 +88,7 @@ def bare(folder: Path) -> apsw.Connection:
 
 def bare_turns(folder: Path) -> Callable[[int], None]:
     """Return what inserts the row of a turn, prepared before."""
-    connection, statement = bare(folder), sqlite_queries("turn_queue")["put"]
+    connection, statement = bare(folder), queries_of("sqlite", "turn_queue")["put"]
     redactor, now = Redactor(), datetime.now(UTC)
     rows = []
     for number in range(TURNS + WARM):
@@ -109,7 +109,7 @@ class BareBatches:
 
     def __init__(self, source: Path, folder: Path) -> None:
         self._source, self._connection = apsw.Connection(str(source)), bare(folder)
-        self._sql = sqlite_queries("word_index")
+        self._sql = queries_of("sqlite", "word_index")
         self._rows: dict[str, list[tuple[object, ...]]] = {}
 
     def read(self, number: int) -> None:

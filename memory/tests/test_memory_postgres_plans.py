@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 import struct
+from importlib.resources import files
 
 import attrs
 import postgres_server
@@ -15,7 +16,7 @@ from beaver_memory.patterns import Pattern
 from beaver_memory.records import CaptureSpend, Owner, QueuedSession, SessionSummary
 from beaver_memory.store.candidate_store import Wanted
 from beaver_memory.store.postgres import PostgresStore
-from beaver_memory.store.postgres.queries import FOLDER, postgres_queries
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.turn_queue import QueuedTurn
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
 from beaver_memory.views import ALL_PROJECTS, Reach
@@ -216,8 +217,8 @@ def test_each_statement_is_explained(statements):
     """Each named statement is one of those, unless it serves the whole store or is a part of others."""
     made = {statement for statement, _ in statements}
     missing = []
-    for path in sorted(FOLDER.glob("*.sql")):
-        queries = postgres_queries(path.stem)
+    for path in sorted(files("beaver_memory.store.postgres").joinpath("sql").glob("*.sql")):
+        queries = queries_of("postgres", path.stem)
         for name in queries.names() if path.stem not in WHOLE else ():
             parts = re.split(r"\{[a-z]+\}", queries[name])
             wanted = re.compile(".*".join(map(re.escape, parts)), re.DOTALL)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from beaver_memory.patterns import Pattern, parsed
 from beaver_memory.records import Owner
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.sqlite import SqliteStore, reads, upsert, word_index
 from beaver_memory.store.sqlite.owners import TenantOwners
-from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.sql_filters import conditions
 from beaver_memory.testing.store_cases.filters import FILTERS
 from beaver_memory.testing.store_cases.kit import NOW, looking, new
@@ -195,13 +195,13 @@ def test_recent_and_timeline_follow_an_index(plan, fields, bound):
 
 def test_the_other_questions_follow_an_index(plan):
     """Memories by id, changes, the last version and the same memory are found by an index."""
-    among = sqlite_queries("reads")["memories_by_id"].format(
+    among = queries_of("sqlite", "reads")["memories_by_id"].format(
         columns="o.title", owners="?", conditions=conditions(looking()).sql
     )
     by_id = "SEARCH o USING INDEX observations_by_id (tenant=? AND id=?)"
     assert by_id in plan(among, ("[1]", 1, 3, *conditions(looking()).params))
-    versions = sqlite_queries("versions")
-    same = sqlite_queries("upsert")["same_memory"], upsert._key(new("m3").memory, (1, 3), NOW)
+    versions = queries_of("sqlite", "versions")
+    same = queries_of("sqlite", "upsert")["same_memory"], upsert._key(new("m3").memory, (1, 3), NOW)
     for sql, params in (
         (versions["changed_memories"].format(columns="o.id"), (1, 3, 5, 5)),
         (versions["last_version"], (1, 3)),

@@ -99,11 +99,7 @@ def remember(settings: EmbeddingSettings, embedder: Embedder, state_folder: Path
 
 
 def _previous(
-    settings: EmbeddingSettings,
-    state_folder: Path,
-    model_folder: Path,
-    environment: Mapping[str, str],
-    trace: Trace,
+    settings: EmbeddingSettings, state_folder: Path, model_folder: Path, environment: Mapping[str, str], trace: Trace
 ) -> Embedder | None:
     """Return the recorded embedder, if available; without it, searches use words alone until all is embedded."""
     try:

@@ -229,10 +229,7 @@ class Operations:
         text, ids = memory_block(found.hits, request.system_max_len)
         self.touch(ids, request.visible.view.tenant)
         return ProjectionReport(
-            system_memory_block=text,
-            ids=ids,
-            left_out=len(found.hits) - len(ids),
-            keyword_only=found.keyword_only,
+            system_memory_block=text, ids=ids, left_out=len(found.hits) - len(ids), keyword_only=found.keyword_only
         )
 
     def get(self, request: GetRequest) -> MemoriesReport:

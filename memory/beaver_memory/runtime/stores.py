@@ -94,9 +94,7 @@ def indexes_of(database: Path) -> Path:
 def _sqlite(profile: Profile, location: SqliteLocation, services: RuntimeServices) -> OpenStores:
     with contextlib.ExitStack() as opened:
         store = SqliteStore.open(
-            location.database,
-            damaged=_damage_told(services, location.database),
-            lost=_loss_told(services),
+            location.database, damaged=_damage_told(services, location.database), lost=_loss_told(services)
         )
         opened.callback(store.close)
         found = OpenStores(
@@ -153,11 +151,7 @@ def _personal(profile: Profile, location: SqliteLocation, services: RuntimeServi
         services.troubles.began(PERSONAL, error.category, services.report)
 
     store = PersonalStore(
-        path,
-        told=told,
-        clock=services.clock,
-        damaged=_damage_told(services, path),
-        lost=_loss_told(services),
+        path, told=told, clock=services.clock, damaged=_damage_told(services, path), lost=_loss_told(services)
     )
     return Personal(
         store=store,

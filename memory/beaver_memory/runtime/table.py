@@ -123,11 +123,7 @@ HISTORY = Operation(
     run=Operations.history,
 )
 PEOPLE = Operation(
-    name="people",
-    request=requests.PeopleRequest,
-    report=reports.PeopleReport,
-    command="people",
-    run=Operations.people,
+    name="people", request=requests.PeopleRequest, report=reports.PeopleReport, command="people", run=Operations.people
 )
 SESSIONS = Operation(
     name="sessions",

@@ -12,10 +12,10 @@ import pytest
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.records import NewMemory, Owner, SessionSummary
 from beaver_memory.runtime.file_scan import traces_in
-from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.queries import queries_of
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
-QUERIES = sqlite_queries("update")
+QUERIES = queries_of("sqlite", "update")
 LINES = [
     {"title": "Ann deployed billing.", "session": "s", "related_files": ["src/billing.py"], "tags": ["work"]},
     {"title": "Tea is at four.", "created_at": "2026-01-02T00:00:00+00:00", "evidence": "We deploy tea at four."},

@@ -111,11 +111,7 @@ def restore(database: Database, owner: Owner, copies: Iterable[MemoryCopy]) -> N
         if memory is not None:
             memory = attrs.evolve(memory, owner=table.owner)
             row = Row(
-                memory=memory,
-                terms=copied.terms,
-                length=copied.length,
-                added_at=each.added_at,
-                history=each.history,
+                memory=memory, terms=copied.terms, length=copied.length, added_at=each.added_at, history=each.history
             )
             copied = index_row(row, copied.version)
             tenant.homes[copied.id] = table

@@ -10,13 +10,13 @@ from beaver_memory.filters import Filters
 from beaver_memory.store.candidate_store import CandidateRows, Wanted
 from beaver_memory.store.postgres import embeddings
 from beaver_memory.store.postgres.owners import OwnerKey
-from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.rows import salted
 from beaver_memory.store.postgres.sql_filters import conditions
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.rows import index_row_of
 from beaver_memory.views import ALL_PROJECTS, View
 
-_SQL = postgres_queries("candidates")
+_SQL = queries_of("postgres", "candidates")
 
 RARE = 0.05
 """The share of an owner's memories up to which a word finds candidates; a commoner one only scores them."""

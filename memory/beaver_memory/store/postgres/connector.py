@@ -21,10 +21,10 @@ from beaver_hostspecs import Clock, Secret, SystemClock
 from beaver_memory.errors import DamagedRow, StoreError
 from beaver_memory.store.postgres.driver import NOT_SHOWN, category_of, category_of_refusal, connect, driver
 from beaver_memory.store.postgres.pool import MOST, ConnectionPool
-from beaver_memory.store.postgres.queries import postgres_queries
+from beaver_memory.store.queries import queries_of
 from beaver_toolkit.postgres_urls import is_misread
 
-_SQL = postgres_queries("connector")
+_SQL = queries_of("postgres", "connector")
 
 _ENDING = frozenset({"cut_off", "starting", "refused"})
 """Categories of faults after which no connection is of use."""

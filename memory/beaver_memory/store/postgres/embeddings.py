@@ -9,13 +9,13 @@ from beaver_memory.store.bounds import bounded, usable
 from beaver_memory.store.checksums import vector_checksum
 from beaver_memory.store.postgres.driver import HalfVector
 from beaver_memory.store.postgres.owners import OwnerKey
-from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.versions import take_vector_versions
 from beaver_memory.store.protocol import VectorRow
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.rows import text_of
 from beaver_memory.texts import cleaned, unpacked
 
-_SQL = postgres_queries("embeddings")
+_SQL = queries_of("postgres", "embeddings")
 
 MOST_VALUES = 16_000
 """Values that a `halfvec` holds."""

@@ -8,7 +8,6 @@ from typing import Any
 from beaver_memory.records import Owner
 from beaver_memory.store.fingerprint import Named, free_uids
 from beaver_memory.store.postgres.owners import OwnerKey
-from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.rows import (
     OBSERVATION,
     OBSERVATION_TYPES,
@@ -20,20 +19,17 @@ from beaver_memory.store.postgres.rows import (
 )
 from beaver_memory.store.postgres.versions import take_versions
 from beaver_memory.store.protocol import Analysed
+from beaver_memory.store.queries import queries_of
 from beaver_memory.texts import micros
 
-_SQL = postgres_queries("inserts")
+_SQL = queries_of("postgres", "inserts")
 
 COPIED = 40
 """From so many rows on, COPY is faster than single statements. It is not possible within a pipeline."""
 
 
 def add(
-    connection: Any,
-    items: Sequence[Analysed],
-    keys: Mapping[Owner, OwnerKey],
-    ids: Sequence[int],
-    now: datetime,
+    connection: Any, items: Sequence[Analysed], keys: Mapping[Owner, OwnerKey], ids: Sequence[int], now: datetime
 ) -> None:
     """Add memories, within one transaction."""
     at = micros(now)

@@ -10,11 +10,11 @@ from beaver_memory.store.damaged_entries import RESTORE, SUMMARY, broken_rule, d
 from beaver_memory.store.postgres.embeddings import data_of
 from beaver_memory.store.postgres.owners import OwnerKey, all_owners
 from beaver_memory.store.postgres.people import whole_summary
-from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.rows import COLUMNS, folded_of, is_whole, labels_of, stored_of, words_of
+from beaver_memory.store.queries import queries_of
 from beaver_toolkit.queries import Queries
 
-_SQL = postgres_queries("integrity")
+_SQL = queries_of("postgres", "integrity")
 
 AT_ONCE = 2_000
 """Rows that are read at once."""

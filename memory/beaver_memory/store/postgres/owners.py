@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import attrs
 
 from beaver_memory.records import Owner
-from beaver_memory.store.postgres.queries import postgres_queries
+from beaver_memory.store.queries import queries_of
 from beaver_memory.texts import cleaned
 
-_SQL = postgres_queries("owners")
+_SQL = queries_of("postgres", "owners")
 
 K = TypeVar("K")
 V = TypeVar("V")

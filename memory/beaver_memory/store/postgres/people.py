@@ -9,12 +9,12 @@ from beaver_memory.store.bounds import bounded
 from beaver_memory.store.checksums import texts_checksum
 from beaver_memory.store.people import mentions, ranked, summary_of
 from beaver_memory.store.postgres.owners import OwnerKey
-from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.rows import COLUMNS, memories_of
 from beaver_memory.store.postgres.sql_filters import Seen
+from beaver_memory.store.queries import queries_of
 from beaver_memory.texts import cleaned, micros, packed
 
-_SQL = postgres_queries("people")
+_SQL = queries_of("postgres", "people")
 
 
 def people(connection: Any, seen: Seen, query: str, limit: int) -> list[Person]:

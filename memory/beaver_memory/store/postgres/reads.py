@@ -13,13 +13,13 @@ from beaver_memory.records import Change, Memory, Owner, Store
 from beaver_memory.store.bounds import LARGEST, bounded, usable
 from beaver_memory.store.checksums import change_checksum
 from beaver_memory.store.postgres.owners import OwnerKey
-from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.rows import COLUMNS, Stored, is_whole, memories_of, readings, salted, stored_of
 from beaver_memory.store.postgres.sql_filters import Seen
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.rows import retold
 from beaver_memory.texts import micros, moment
 
-_SQL = postgres_queries("reads")
+_SQL = queries_of("postgres", "reads")
 
 Bound = tuple[str, int, int]
 

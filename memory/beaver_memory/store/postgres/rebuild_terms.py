@@ -15,12 +15,12 @@ from typing import Any
 from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Memory
 from beaver_memory.store.postgres.owners import OwnerKey, all_owners
-from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.rows import COLUMNS, Stored, stored_of, words_of
 from beaver_memory.store.postgres.update import checksum_of
 from beaver_memory.store.protocol import Analysed
+from beaver_memory.store.queries import queries_of
 
-_SQL = postgres_queries("rebuild_terms")
+_SQL = queries_of("postgres", "rebuild_terms")
 
 AT_ONCE = 1_000
 """Memories of one step."""

@@ -4,10 +4,10 @@ from typing import Any
 
 from beaver_memory.store.damaged_entries import broken_rule
 from beaver_memory.store.postgres import integrity
-from beaver_memory.store.postgres.queries import postgres_queries
+from beaver_memory.store.queries import queries_of
 from beaver_memory.texts import cleaned
 
-_SQL = postgres_queries("tenants")
+_SQL = queries_of("postgres", "tenants")
 
 _RULES = (
     ("wrong_texts", "memories have no texts, or texts no memory"),

@@ -12,7 +12,7 @@ from beaver_memory.records import CaptureSpend, Owner, QueuedSession
 from beaver_memory.store.bounds import bounded, limits
 from beaver_memory.store.postgres.connector import Connector
 from beaver_memory.store.postgres.owners import OwnerKey, OwnerNumbers
-from beaver_memory.store.postgres.queries import postgres_queries
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.turn_queue import (
     QueuedTurn,
     claim_values,
@@ -25,7 +25,7 @@ from beaver_memory.store.turn_queue import (
 from beaver_memory.texts import cleaned, micros, micros_or_none
 from beaver_memory.views import Project, Reach, stored
 
-_SQL = postgres_queries("turn_queue")
+_SQL = queries_of("postgres", "turn_queue")
 
 
 class PostgresTurnQueue:

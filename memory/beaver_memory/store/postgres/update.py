@@ -12,15 +12,15 @@ from beaver_memory.store.changes import LINKS, changed, columns
 from beaver_memory.store.checksums import CHECKED, change_checksum, memory_checksum
 from beaver_memory.store.postgres import embeddings
 from beaver_memory.store.postgres.owners import OwnerKey
-from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.reads import Place, damaged_places, locked
 from beaver_memory.store.postgres.rows import TEXTS, Stored, folded_of, labels_of, values_of, words_of
 from beaver_memory.store.postgres.sql_filters import Seen
 from beaver_memory.store.postgres.versions import take_versions
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.rows import EMBEDDED, SEARCHED, told
 from beaver_memory.texts import cleaned, micros
 
-_SQL = postgres_queries("update")
+_SQL = queries_of("postgres", "update")
 
 PLACES = ("memories", "evidence", "vectors", "history", "labels")
 """The places that `footprint` counts."""

@@ -12,7 +12,6 @@ from beaver_memory.store.fingerprint import digest_of
 from beaver_memory.store.postgres import embeddings
 from beaver_memory.store.postgres.inserts import insert, put_rows, uids_of
 from beaver_memory.store.postgres.owners import OwnerKey
-from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.postgres.rows import (
     COLUMNS,
     OBSERVATION,
@@ -33,9 +32,10 @@ from beaver_memory.store.postgres.sql_filters import Seen
 from beaver_memory.store.postgres.update import add_history, change, checksum_of, drop_traces, entry_of, without_content
 from beaver_memory.store.postgres.versions import lock_owners, take_versions
 from beaver_memory.store.protocol import Analysed, MemoryCopy, VectorRow
+from beaver_memory.store.queries import queries_of
 from beaver_memory.texts import cleaned, cleaned_all, micros, micros_or_none, moment, moment_or_none
 
-_SQL = postgres_queries("upsert")
+_SQL = queries_of("postgres", "upsert")
 
 _Place = tuple[Any, ...]
 """The values in which two equal memories agree: owner, words, place and time of validity; or owner and uid."""

@@ -6,11 +6,11 @@ from typing import Any
 from beaver_memory.records import Owner, Scope
 from beaver_memory.store.bounds import bounded
 from beaver_memory.store.postgres.owners import OwnerKey
-from beaver_memory.store.postgres.queries import postgres_queries
 from beaver_memory.store.protocol import IndexRow
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.rows import index_row_of
 
-_SQL = postgres_queries("versions")
+_SQL = queries_of("postgres", "versions")
 
 
 def take_versions(connection: Any, key: OwnerKey, count: int, *, live: int = 0, length: int = 0) -> int:

@@ -21,13 +21,7 @@ import apsw
 
 from beaver_memory.errors import DamagedRow, StoreError
 from beaver_memory.store.sqlite.owners import Damage, OwnerNumbers
-from beaver_memory.store.sqlite.preparation import (
-    PACKAGE,
-    make_unless_there_is_a_log,
-    prepare,
-    register,
-    view,
-)
+from beaver_memory.store.sqlite.preparation import PACKAGE, make_unless_there_is_a_log, prepare, register, view
 from beaver_toolkit.sqlite.connection_set import ConnectionSet
 from beaver_toolkit.sqlite.connections import NO_INODE, close_unchanged, connect, connect_reading, inode_of
 from beaver_toolkit.sqlite.errors import UNWRITABLE, DatabaseError, category_of

@@ -10,13 +10,13 @@ from beaver_memory.records import DamagedEntry, Owner
 from beaver_memory.store.checksums import CHECKED, vector_checksum
 from beaver_memory.store.damaged_entries import SUMMARY, UNREADABLE, entry_of
 from beaver_memory.store.people import summary_of
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.sqlite.owners import OwnerKey
 from beaver_memory.store.sqlite.people import person_is_whole, shown
-from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.reads import change_of
 from beaver_memory.store.sqlite.rows import each_row, parts_of, verify
 
-_SQL = sqlite_queries("damaged_rows")
+_SQL = queries_of("sqlite", "damaged_rows")
 
 _MEMORY = tuple(name for name in CHECKED if name != "id")
 _PERSON = ("folded", "name", "aliases", "mention_count")

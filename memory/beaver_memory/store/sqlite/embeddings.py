@@ -9,14 +9,14 @@ import apsw
 from beaver_memory.store.bounds import LARGEST, bounded, usable
 from beaver_memory.store.checksums import vector_checksum
 from beaver_memory.store.protocol import VectorRow
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.rows import text_of
 from beaver_memory.store.sqlite.owners import Damage, OwnerKey, TenantOwners
-from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.rows import rows_of, whole_memories
 from beaver_memory.store.sqlite.versions import next_version
 from beaver_memory.texts import cleaned, unpacked
 
-_SQL = sqlite_queries("embeddings")
+_SQL = queries_of("sqlite", "embeddings")
 
 
 def model_number(connection: apsw.Connection, name: str) -> int | None:

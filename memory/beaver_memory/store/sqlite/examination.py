@@ -52,12 +52,7 @@ def _accept(_memory: Memory) -> bool:
 
 
 def examine(
-    path: Path,
-    *,
-    refuses: Refuses = _accept,
-    shift: int = 0,
-    most_bytes: int = MOST_BYTES,
-    newest: int = NEWEST,
+    path: Path, *, refuses: Refuses = _accept, shift: int = 0, most_bytes: int = MOST_BYTES, newest: int = NEWEST
 ) -> Examination:
     """Examine a whole database, or the newest memories of one that is larger than `most_bytes`.
 

@@ -13,13 +13,13 @@ from beaver_memory.store.checksums import texts_checksum
 from beaver_memory.store.fingerprint import free_uids
 from beaver_memory.store.people import PERSON, folded, narrow_labels
 from beaver_memory.store.protocol import Analysed
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.rows import checksum_of_new, new_row
 from beaver_memory.store.sqlite.owners import OwnerKey, OwnerNumbers
-from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.versions import next_version
 from beaver_memory.texts import cleaned, micros
 
-_SQL = sqlite_queries("inserts")
+_SQL = queries_of("sqlite", "inserts")
 _COUNT = _SQL["count_mentions"].format(checksum=_SQL["checksum_of_person"])
 _Key = TypeVar("_Key")
 

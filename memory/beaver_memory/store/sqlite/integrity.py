@@ -11,15 +11,15 @@ from beaver_memory.records import Memory
 from beaver_memory.store.checksums import vector_checksum
 from beaver_memory.store.damaged_entries import RESTORE, broken_rule, damaged_memory, wrong_count
 from beaver_memory.store.people import summary_of
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.sqlite import people
 from beaver_memory.store.sqlite.owners import Damage, owners
-from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.reads import change_of
 from beaver_memory.store.sqlite.rows import each_row, parts_of, verify, whole_memory
 from beaver_memory.store.sqlite.word_index import is_true
 from beaver_toolkit.sqlite.connections import integrity_problems
 
-_SQL = sqlite_queries("integrity")
+_SQL = queries_of("sqlite", "integrity")
 
 MOST_NAMED = 20
 """Damaged rows that are named; the others are counted."""

@@ -10,10 +10,10 @@ import attrs
 from attrs import field
 
 from beaver_memory.records import Owner
-from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.queries import queries_of
 from beaver_memory.texts import cleaned
 
-_SQL = sqlite_queries("owners")
+_SQL = queries_of("sqlite", "owners")
 
 MOST_KNOWN = 10_000
 

@@ -14,13 +14,13 @@ from beaver_memory.records import Owner, Person, SessionSummary
 from beaver_memory.store.bounds import bounded
 from beaver_memory.store.checksums import texts_checksum
 from beaver_memory.store.people import PERSON, Spelling, folded, mentions, ranked, summary_of
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
-from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.rows import fetched, people_in, rows_of, whole_rows
 from beaver_memory.store.sqlite.sql_filters import Conditions, conditions
 from beaver_memory.texts import cleaned, micros, moment, packed, unpacked
 
-_SQL = sqlite_queries("people")
+_SQL = queries_of("sqlite", "people")
 _UNTIL = PERSON[:-1] + chr(ord(PERSON[-1]) + 1)
 
 

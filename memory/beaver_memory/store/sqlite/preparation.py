@@ -12,14 +12,14 @@ import apsw
 from beaver_memory.errors import DamagedRow, StoreError
 from beaver_memory.records import Owner
 from beaver_memory.store.checksums import access_part, change_checksum, memory_checksum, texts_checksum
-from beaver_memory.store.sqlite.queries import sqlite_queries
+from beaver_memory.store.queries import queries_of
 from beaver_toolkit.sqlite.connections import Immediate, make_durable
 from beaver_toolkit.sqlite.files import back_up, make
 from beaver_toolkit.sqlite.losses import begin_anew
 from beaver_toolkit.sqlite.migrations import migrate, version_of
 
 PACKAGE = "beaver_memory.store.sqlite"
-_SQL = sqlite_queries("preparation")
+_SQL = queries_of("sqlite", "preparation")
 
 APPLICATION = 1111836238
 """The mark of a file that is a store of memories."""

@@ -11,14 +11,14 @@ from beaver_memory.filters import Filters
 from beaver_memory.records import Change, Memory, Store
 from beaver_memory.store.bounds import LARGEST, bounded, usable
 from beaver_memory.store.checksums import change_checksum
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.rows import retold
 from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
-from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.rows import FAILS, rows_of, unreadable_ids, whole_memories
 from beaver_memory.store.sqlite.sql_filters import Conditions, conditions, marks
 from beaver_memory.texts import moment
 
-_SQL = sqlite_queries("reads")
+_SQL = queries_of("sqlite", "reads")
 
 
 def visible(
@@ -144,11 +144,7 @@ Bound = tuple[str, int, int]
 
 
 def _walk(
-    connection: apsw.Connection,
-    owners: TenantOwners,
-    which: Conditions,
-    limit: int,
-    bound: Bound | None = None,
+    connection: apsw.Connection, owners: TenantOwners, which: Conditions, limit: int, bound: Bound | None = None
 ) -> list[Memory]:
     """Return memories in order of time: the newest first, or from a bound onwards."""
     found: dict[int, Memory] = {}

@@ -16,12 +16,12 @@ import apsw
 from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Memory, Owner
 from beaver_memory.store.protocol import Analysed
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.rows import checksum_of
 from beaver_memory.store.sqlite.owners import owners
-from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.rows import Parts, each_row, parts_of, whole_memory
 
-_SQL = sqlite_queries("rebuild_terms")
+_SQL = queries_of("sqlite", "rebuild_terms")
 
 AT_ONCE = 1_000
 """Memories of one step."""

@@ -14,12 +14,12 @@ from beaver_memory.errors import DamagedRow
 from beaver_memory.records import Memory, Owner
 from beaver_memory.store.checksums import BLOBS, CHECKED, TEXTS, access_part, crc_of, owner_part
 from beaver_memory.store.protocol import IndexRow
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.rows import COLUMNS as SHOWN
 from beaver_memory.store.rows import index_row_of, memory_of
 from beaver_memory.store.sqlite.owners import OwnerKey, TenantDamage, TenantOwners
-from beaver_memory.store.sqlite.queries import sqlite_queries
 
-_SQL = sqlite_queries("rows")
+_SQL = queries_of("sqlite", "rows")
 
 Row = Sequence[Any]
 

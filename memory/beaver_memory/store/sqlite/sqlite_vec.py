@@ -18,14 +18,14 @@ import numpy as np
 
 from beaver_memory.records import Owner
 from beaver_memory.store.protocol import VectorRow
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.sqlite import embeddings
 from beaver_memory.store.sqlite.connections import Connector
 from beaver_memory.store.sqlite.extension import VecError, ensure, installed, vec_faults
 from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, TenantOwners
-from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.word_index import row_of
 
-_SQL = sqlite_queries("sqlite_vec")
+_SQL = queries_of("sqlite", "sqlite_vec")
 
 SHIFT = 16
 """Bits of a unit's number that hold its passage."""

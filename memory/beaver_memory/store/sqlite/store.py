@@ -66,12 +66,7 @@ class SqliteStore:
 
     @classmethod
     def open(
-        cls,
-        path: Path,
-        *,
-        patience: float = PATIENCE,
-        damaged: DamageTold = bool,
-        lost: LossTold = bool,
+        cls, path: Path, *, patience: float = PATIENCE, damaged: DamageTold = bool, lost: LossTold = bool
     ) -> "SqliteStore":
         """Open the store in a file, and make the file if it is missing; its folder must exist.
 

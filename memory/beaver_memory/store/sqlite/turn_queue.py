@@ -16,9 +16,9 @@ import apsw
 from beaver_memory.errors import StoreError
 from beaver_memory.records import CaptureSpend, Owner, QueuedSession
 from beaver_memory.store.bounds import bounded, limits
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.sqlite.connections import Connector
 from beaver_memory.store.sqlite.owners import NO_OWNER, OwnerKey, owner_of
-from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.turn_queue import (
     QueuedTurn,
     claim_values,
@@ -32,7 +32,7 @@ from beaver_memory.texts import cleaned, micros, micros_or_none
 from beaver_memory.views import Project, Reach, stored
 from beaver_toolkit.files import create_once, open_regular
 
-_SQL = sqlite_queries("turn_queue")
+_SQL = queries_of("sqlite", "turn_queue")
 
 LENGTH = 32
 """Bytes of a key."""

@@ -13,11 +13,11 @@ from beaver_memory.records import Memory, Owner
 from beaver_memory.store.changes import changed, columns
 from beaver_memory.store.checksums import change_checksum
 from beaver_memory.store.fingerprint import UID_LENGTH, new_uid
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.rows import EMBEDDED, SEARCHED, checksum_of, checksum_of_forgotten, stored, told
 from beaver_memory.store.sqlite import embeddings, sqlite_vec
 from beaver_memory.store.sqlite.inserts import add_labels, count_people, drop_labels
 from beaver_memory.store.sqlite.owners import OwnerKey, TenantOwners
-from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.reads import damaged_places, visible
 from beaver_memory.store.sqlite.rows import fetched
 from beaver_memory.store.sqlite.versions import next_version
@@ -32,7 +32,7 @@ from beaver_memory.store.sqlite.word_index import (
 )
 from beaver_memory.texts import cleaned, micros
 
-_SQL = sqlite_queries("update")
+_SQL = queries_of("sqlite", "update")
 
 _LABELLED = frozenset({"tags", "related_files", "related_people", "created_at"})
 _LINKED = {"superseded_by": "predecessors", "doubted_by": "doubted"}

@@ -12,13 +12,13 @@ from beaver_memory.records import Kept, NewMemory
 from beaver_memory.store.changes import view_of
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.protocol import Analysed
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.sqlite import inserts, update
 from beaver_memory.store.sqlite.owners import OwnerKey, OwnerNumbers, TenantOwners
-from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.reads import visible
 from beaver_memory.texts import cleaned, cleaned_all, micros, micros_or_none, moment_or_none, packed
 
-_SQL = sqlite_queries("upsert")
+_SQL = queries_of("sqlite", "upsert")
 
 
 def remember(connection: apsw.Connection, book: OwnerNumbers, item: Analysed, now: datetime, *, mention: bool) -> Kept:

@@ -12,12 +12,12 @@ import apsw
 from beaver_memory.records import Owner, Scope
 from beaver_memory.store.bounds import bounded
 from beaver_memory.store.protocol import IndexRow
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.sqlite.owners import OwnerKey, OwnerNumbers, TenantOwners, live
-from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.rows import FAILS, fetched, index_row, parts_of, rows_of
 from beaver_memory.texts import cleaned
 
-_SQL = sqlite_queries("versions")
+_SQL = queries_of("sqlite", "versions")
 
 MOST_KNOWN = 1_000
 """Answers that are cached for a connection."""

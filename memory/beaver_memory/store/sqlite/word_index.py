@@ -15,12 +15,12 @@ from beaver_memory.filters import Filters
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import Memory
 from beaver_memory.store.bounds import bounded
+from beaver_memory.store.queries import queries_of
 from beaver_memory.store.sqlite.owners import TenantOwners
-from beaver_memory.store.sqlite.queries import sqlite_queries
 from beaver_memory.store.sqlite.rows import FAILS
 from beaver_memory.store.sqlite.sql_filters import Conditions, conditions, marks
 
-_SQL = sqlite_queries("word_index")
+_SQL = queries_of("sqlite", "word_index")
 
 AT_ONCE = 5_000
 """Memories that the word index takes in one transaction; other writers may follow it."""
@@ -121,11 +121,7 @@ def _gone(connection: apsw.Connection, words: Iterable[bytes]) -> list[bytes]:
 
 
 def matching(
-    connection: apsw.Connection,
-    owners: TenantOwners,
-    patterns: Sequence[Pattern],
-    filters: Filters,
-    limit: int,
+    connection: apsw.Connection, owners: TenantOwners, patterns: Sequence[Pattern], filters: Filters, limit: int
 ) -> list[int]:
     """Return ids of visible memories that may hold all patterns, newest first; less likely ones come last."""
     if not owners or not patterns or not all(pattern.words for pattern in patterns):

@@ -94,10 +94,6 @@ class Visibility:
         """The stores that the caller may see."""
         return visible_stores(self.trust)
 
-    def covers(self, other: "Visibility") -> bool:
-        """Whether this is the same caller in the same place, with at least the other's trust."""
-        return self.trust.reaches(other.trust) and attrs.evolve(other, trust=self.trust) == self
-
     def filters(self, now: datetime, **more: Any) -> Filters:
         """Return the view of the caller; `more` are conditions, which narrow it and add no stores."""
         wanted = {Store(each) for each in more.pop("stores", ()) or self.stores}
