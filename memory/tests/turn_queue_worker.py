@@ -44,6 +44,7 @@ def captured_later(folder):
     """Capture the turns that are left, as a process does that begins after all claims have ended; return the memories by turn."""
     clock = FrozenClock(datetime.now(UTC) + timedelta(minutes=20))
     with contextlib.closing(opened(folder, clock=clock)) as operations:
+        operations.engine.serve_home()
         for place in operations.turns.due(clock.now()):
             operations.turns.capture(place, limit=2)
         store = operations.engine.store
