@@ -307,6 +307,22 @@ async def test_small_model(make_host):
     )  # fmt: skip
 
 
+async def test_turns_left_in_a_shared_database(make_host, tmp_path, monkeypatch):
+    """A turn that another process left in a database of several projects is captured once a turn shows whose it is."""
+    shared = {"databasePath": str(tmp_path / "shared.db"), "project": "ours"}
+    with monkeypatch.context() as killed:
+        killed.setattr(TurnCapture, "flush", _nothing)
+        async with make_host(**shared) as host:
+            await say(host, SISTER)
+    async with make_host(**shared | {"project": "theirs"}) as host:
+        await say(host, "What is the time?")
+    async with make_host(**shared) as host:
+        before = await command(host, "list")
+        await say(host, "What is the time?", session="another")
+    async with make_host(**shared) as host:
+        assert (False, True) == (SISTER in before, SISTER in await command(host, "list"))
+
+
 async def test_a_capture_that_runs_when_the_host_closes(make_host, tmp_path, monkeypatch):
     """If the model hangs when the host closes, rules end the capture that runs; what else was left waits unclaimed."""
     folder, asked = tmp_path / "state", asyncio.Event()

@@ -105,6 +105,8 @@ class TurnCapture:
         self._lost: set[QueuedSession] = set()
         self._task: asyncio.Task[None] | None = None
         self._ending = asyncio.Event()
+        self._begun = clock.now()
+        self._seen: set[QueuedSession] = set()
 
     def begin(self) -> None:
         """Begin to capture what earlier processes have left, and sessions that are silent."""
@@ -121,6 +123,10 @@ class TurnCapture:
             finally:
                 self._task.cancel()
         await self.flush()
+        if self._task is not None:
+            # In a shared database, the turns of this process have shown which earlier ones are its own.
+            for place in await self._due():
+                await self._capture(place)
 
     def tool(self, turn: Turn, result: ToolResult) -> None:
         """Keep how a tool ended; of a private result nothing is kept."""
@@ -203,22 +209,29 @@ class TurnCapture:
         return await self._serve(lambda memory: _captured(memory, place, limit), wrote=True)
 
     async def _watch(self) -> None:
-        begun = self._clock.now()
         while not self._ending.is_set():
             try:
-                await self._round(begun)
+                await self._round()
             except Exception as error:  # noqa: BLE001 - the report says so, and the next round goes on
                 self._report.event("memory_capture_failed", error=type(error).__name__)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ending.wait(), WATCH_SECONDS)
 
-    async def _round(self, begun: datetime) -> None:
+    async def _round(self) -> None:
         """Capture the sessions that are due, until this process ends."""
         await self._queue()
-        for place in await self._serve(lambda memory: _due(memory, begun)):
+        self._seen.clear()
+        for place in await self._due():
             if self._ending.is_set():
                 return
             await self._capture(place)
+
+    async def _due(self) -> list[QueuedSession]:
+        """Return the sessions that are due and that the present round has not seen."""
+        due = await self._serve(lambda memory: _due(memory, self._begun))
+        fresh = [place for place in due if place not in self._seen]
+        self._seen.update(fresh)
+        return fresh
 
 
 def _place_of(turn: Turn, home: Home) -> QueuedSession | None:
